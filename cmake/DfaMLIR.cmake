@@ -93,6 +93,9 @@ function(dfa_add_library name)
   endif()
   if(DFA_PRECOMPILE_HEADERS AND NOT ARG_NO_PCH)
     target_precompile_headers(${name} REUSE_FROM dfa_precompiled)
+    # Lets ccache see which precompiled header was used.
+    target_compile_options(${name} PRIVATE
+      "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>")
   endif()
 endfunction()
 
