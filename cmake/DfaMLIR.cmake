@@ -15,6 +15,7 @@ else()
   # One copy of MLIR in a process: static archives beside libMLIR.so would
   # register the same options and type ids twice.
   set(MLIR_LINK_MLIR_DYLIB ON)
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
 
 # For tblgen and for every target below this directory. Not for runtime/, which
@@ -54,7 +55,15 @@ function(dfa_use_llvm target)
 endfunction()
 
 # dfa_link_mlir(<target> PUBLIC|PRIVATE <MLIR libraries>...)
+#
+# Names are checked in both ways of linking; else a wrong one would show only in
+# the self-contained link.
 function(dfa_link_mlir target scope)
+  foreach(library IN LISTS ARGN)
+    if(NOT TARGET ${library})
+      message(FATAL_ERROR "${target}: MLIR has no library '${library}'")
+    endif()
+  endforeach()
   if(DFA_STATIC_LLVM)
     target_link_libraries(${target} ${scope} ${ARGN})
   else()

@@ -14,6 +14,10 @@ set(DFA_LLVM_COMPONENTS
     perfjitevents debuginfodwarf frontendopenmp frontenddriver
     frontendoffloading targetparser remarks)
 
+# LLVM's compression. Machines that only run programs have the versioned name.
+find_library(DFA_ZLIB NAMES z libz.so.1 REQUIRED)
+find_library(DFA_ZSTD NAMES zstd libzstd.so.1 REQUIRED)
+
 execute_process(
   COMMAND "${DFA_LLVM_CONFIG}" --libfiles --link-static ${DFA_LLVM_COMPONENTS}
   OUTPUT_VARIABLE files OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -37,5 +41,8 @@ foreach(target IN ITEMS LLVM MLIR)
       IMPORTED_NO_SONAME_${configuration} TRUE)
   endforeach()
   set_property(TARGET ${target} APPEND PROPERTY
-    INTERFACE_LINK_LIBRARIES z zstd)
+    INTERFACE_LINK_LIBRARIES "${DFA_ZLIB}" "${DFA_ZSTD}")
 endforeach()
+
+# A shared object must not offer this LLVM to the process it is loaded into.
+add_link_options(-Wl,--exclude-libs,ALL -Wl,--gc-sections)
