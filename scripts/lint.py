@@ -28,7 +28,7 @@ BORDERS = [
     (
         "dialects/",
         (".td", ".md"),
-        r"(?i)\bcuda|\bnccl|\bnvvm\b|\bptx\b",
+        r"(?i)\bcuda|\bcublas|\bnccl|\bnvvm\b|\bptx\b",
         "dialect text names no CUDA and no NCCL; lowering passes do",
     ),
     (
@@ -71,7 +71,9 @@ TYPOS = re.compile(
     r")"
 )
 # Commands whose exit status alone is a test.
-SELF_CHECKING = re.compile(r"-verify-diagnostics|--verify\b|\bdiff\b|\bcmp\b|%python|\bnot\b")
+SELF_CHECKING = re.compile(
+    r"-verify-diagnostics|--verify\b|\bdiff\b|\bcmp\b|%python|\bnot\b"
+)
 
 
 def tracked(root):
@@ -82,7 +84,9 @@ def tracked(root):
         check=True,
         capture_output=True,
     ).stdout
-    return sorted(p for p in out.decode().split("\0") if p and (root / p).is_file())
+    return sorted(
+        p for p in out.decode().split("\0") if p and (root / p).is_file()
+    )
 
 
 def run_lines(text):
@@ -139,7 +143,10 @@ def lint_file(root, path):
     """Problems of one file as (line, message)."""
     data = (root / path).read_bytes()
     if len(data) > MAX_BYTES:
-        yield 0, f"{len(data)} bytes; at most {MAX_BYTES} belong into the repository"
+        yield (
+            0,
+            f"{len(data)} bytes; at most {MAX_BYTES} in the tree",
+        )
         return
     try:
         text = data.decode()
@@ -153,13 +160,18 @@ def lint_file(root, path):
     lines = text.splitlines()
     if len(lines) > MAX_LINES:
         yield 0, f"{len(lines)} lines; split it: at most {MAX_LINES}"
-    if lines and not any("SPDX-License-Identifier:" in line for line in lines[:5]):
+    if lines and not any(
+        "SPDX-License-Identifier:" in line for line in lines[:5]
+    ):
         yield 1, "the header lacks the SPDX line"
     guard = "DFA_" + re.sub(r"\W", "_", path.split("include/")[-1]).upper()
     if path.endswith(".h") and "#ifndef DFA_" not in text:
         yield 1, f"include guard missing; expected the likes of {guard}"
     for number, line in enumerate(lines, 1):
-        if re.search(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\))", line) and path != "scripts/lint.py":
+        if (
+            re.search(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\))", line)
+            and path != "scripts/lint.py"
+        ):
             yield number, "unfinished work without an issue number"
     yield from lint_borders(path, text)
 

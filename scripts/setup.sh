@@ -76,7 +76,7 @@ install_packages() {
 }
 
 pip_install() {
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@"
+  "$venv/bin/python" -m pip install -qq --disable-pip-version-check "$@"
 }
 
 # The CPU build of torch comes from PyTorch's own index where that answers; a

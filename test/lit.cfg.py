@@ -21,8 +21,13 @@ config.excludes = ["Inputs", "unit", "python", "CMakeLists.txt"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.dfa_obj_root, "test")
 
-path = [config.dfa_tools_dir, config.llvm_tools_dir]
-config.environment["PATH"] = os.pathsep.join(path + [config.environment["PATH"]])
+config.environment["PATH"] = os.pathsep.join(
+    [
+        config.dfa_tools_dir,
+        config.llvm_tools_dir,
+        config.environment["PATH"],
+    ]
+)
 for name in (
     "CUDA_HOME",
     "CUDA_VISIBLE_DEVICES",
@@ -36,7 +41,9 @@ for name in (
     if name in os.environ:
         config.environment[name] = os.environ[name]
 # A test that fails prints what happened, without a hunt for the right options.
-config.environment["FILECHECK_OPTS"] = "--dump-input=fail --dump-input-filter=error"
+config.environment["FILECHECK_OPTS"] = (
+    "--dump-input=fail --dump-input-filter=error"
+)
 if config.sanitize:
     # MLIR's own allocations at exit are not ours to report.
     config.environment["ASAN_OPTIONS"] = "detect_leaks=0"
@@ -50,8 +57,11 @@ def find_ptxas():
     if os.environ.get("CUDA_HOME"):
         candidates.append(os.path.join(os.environ["CUDA_HOME"], "bin", "ptxas"))
     candidates.append(shutil.which("ptxas"))
-    for build in (config.dfa_obj_root, os.path.join(config.dfa_src_root, "build")):
-        candidates.append(os.path.join(build, "cuda-tools", "ptxas"))
+    for build in (
+        config.dfa_obj_root,
+        os.path.join(config.dfa_src_root, "build"),
+    ):
+        candidates.append(os.path.join(build, "venv", "bin", "ptxas"))
     for candidate in candidates:
         if candidate and os.access(candidate, os.X_OK):
             return candidate
@@ -65,7 +75,10 @@ def count_gpus():
     except OSError:
         return 0
     count = ctypes.c_int(0)
-    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+    if (
+        driver.cuInit(0) != 0
+        or driver.cuDeviceGetCount(ctypes.byref(count)) != 0
+    ):
         return 0
     return count.value
 
@@ -100,13 +113,19 @@ else:
 
 # Skipped tests must not look like passed ones.
 if missing:
-    lit_config.note("tests that need these are skipped here: " + ", ".join(missing))
+    lit_config.note(
+        "tests that need these are skipped here: " + ", ".join(missing)
+    )
 if os.environ.get("DFA_REQUIRE_GPU") == "1" and not gpus:
     lit_config.fatal("DFA_REQUIRE_GPU=1 is set, but no CUDA device was found")
 
 for tool in ("dfa-opt", "dfa-run", "dfa-layout", "dfa-lsp-server", "dfa-bench"):
-    config.substitutions.append((f"%{tool}", os.path.join(config.dfa_tools_dir, tool)))
+    config.substitutions.append(
+        (f"%{tool}", os.path.join(config.dfa_tools_dir, tool))
+    )
 config.substitutions.append(("%ptxas", ptxas or "ptxas-was-not-found"))
 config.substitutions.append(("%python", config.python))
-config.substitutions.append(("%examples", os.path.join(config.dfa_src_root, "examples")))
+config.substitutions.append(
+    ("%examples", os.path.join(config.dfa_src_root, "examples"))
+)
 config.substitutions.append(("%src", config.dfa_src_root))
