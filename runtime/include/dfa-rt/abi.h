@@ -80,9 +80,13 @@ typedef struct dfa_rt_segment_state {
 
 /* The control block of an optimizer: one row, all fields by name, updated by
  * kernels in place. See control.def for the meaning of each field. */
+#define DFA_RT_CONTROL_SCRATCH 32
 typedef struct dfa_rt_control {
 #define DFA_RT_CONTROL_FIELD(name, ctype, mlir, init, doc) ctype name;
 #include "dfa-rt/control.def"
+  /* 8-byte slots through which a control kernel leaves scalars to the kernels
+   * after it. The compiler assigns them; meaningless between steps. */
+  double scratch[DFA_RT_CONTROL_SCRATCH];
 } dfa_rt_control_t;
 
 /* Kernel signatures. All pointers are device memory (CPU: host memory).
@@ -107,13 +111,18 @@ typedef struct dfa_rt_control {
  *   void k(dfa_rt_control_t *control, const double *partials,
  *          int64_t partial_stride, int64_t atoms, const double *groups,
  *          double *group_stats, int64_t group_count, double *local_sums,
- *          const double *gathered, int64_t ranks)
+ *          const double *gathered, int64_t ranks,
+ *          const uint32_t *atom_groups)
  *   local_sums not null: combines the accumulators over all atoms, writes one
  *   f64 per accumulator to local_sums, and returns. Else gathered not null:
  *   combines the sums of all ranks (rank-major) in rank order and runs its
  *   scalar code once. Else combines over all atoms and runs its scalar code.
+ *   Group accumulators come behind the others; for group g they are combined
+ *   over the atoms with atom_groups[atom] == g (the others count as absent)
+ *   and go to group_stats[g * group accumulators + i].
  *
- * segment kernels (one thread a segment; CPU: a range):
+ * segment kernels (CUDA: one thread a segment, or with accumulators one warp;
+ * CPU: a range):
  *   void k(dfa_rt_control_t *control, const double *groups,
  *          const void *segments, dfa_rt_segment_state_t *state,
  *          float *derived, int64_t segment_begin, int64_t segment_end,

@@ -1,0 +1,29 @@
+// Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What all op files share: the op base class and type constraints.
+
+#ifndef DFA_IR_DFABASE_TD
+#define DFA_IR_DFABASE_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dfa/IR/DfaAttrs.td"
+include "dfa/IR/DfaEnums.td"
+include "dfa/IR/DfaInterfaces.td"
+include "dfa/IR/DfaTypes.td"
+
+class Dfa_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Dfa_Dialect, mnemonic, traits>;
+
+/// A factor: a scalar on every rank, or one a group or parameter.
+def Dfa_Factor : AnyTypeOf<[F32, F64, Dfa_PerType], "factor">;
+
+/// A norm: f64, or one f64 a group or parameter.
+def Dfa_Norm : AnyTypeOf<[F64, Dfa_PerType], "norm">;
+
+/// A scalar of the step.
+def Dfa_Scalar : AnyTypeOf<[F32, F64, I1, I32, I64], "scalar">;
+
+#endif // DFA_IR_DFABASE_TD

@@ -1,0 +1,85 @@
+// Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Interfaces through which passes see ops, so that no pass knows a rule.
+
+#ifndef DFA_IR_DFAINTERFACES_TD
+#define DFA_IR_DFAINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Dfa_RuleOpInterface : OpInterface<"RuleOpInterface"> {
+  let cppNamespace = "::mlir::dfa";
+  let description = [{
+    A named update rule: an op that can be written as generic ops
+    (`dfa.update` and, where a rule needs norms of its own, reductions).
+  }];
+  let methods = [
+    InterfaceMethod<
+      "Names of the hyper-parameters it reads, in the order of use.",
+      "::llvm::SmallVector<::llvm::StringRef>", "getHyperNames">,
+    InterfaceMethod<
+      "Builds the generic form before this op; returns one value a result.",
+      "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
+      (ins "::mlir::OpBuilder &":$builder)>
+  ];
+}
+
+def Dfa_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
+  let cppNamespace = "::mlir::dfa";
+  let description = [{
+    An op on `!dfa.flat` values whose result element i depends on element i
+    of the flat operands and on scalars only. Fusion is free to compute it
+    anywhere, several times, next to its users.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits the scalar computation of one element. `elements` are the values
+      of the flat operands, in operand order; `scalars` the values of the
+      other operands that `getUniformOperands` names, in its order. Returns
+      one value a flat result.
+    }],
+      "::llvm::SmallVector<::mlir::Value>", "emitElement",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$elements,
+           "::mlir::ValueRange":$scalars)>,
+    InterfaceMethod<
+      "Operands that are scalars or one scalar a group or parameter.",
+      "::llvm::SmallVector<::mlir::Value>", "getUniformOperands",
+      (ins), [{}], [{
+        ::llvm::SmallVector<::mlir::Value> uniform;
+        for (::mlir::Value v : $_op->getOperands())
+          if (::mlir::isa<::mlir::FloatType, ::mlir::dfa::PerType>(v.getType()))
+            uniform.push_back(v);
+        return uniform;
+      }]>,
+    InterfaceMethod<[{
+      Without this flag set on the device the op's results equal its
+      destination operands (null: always applied).
+    }],
+      "::mlir::Value", "getUnlessFlag", (ins), [{}], [{ return {}; }]>
+  ];
+}
+
+def Dfa_RecordableOpInterface : OpInterface<"RecordableOpInterface"> {
+  let cppNamespace = "::mlir::dfa";
+  let description = [{
+    An op of a program that knows whether a CUDA graph can record it. Ops
+    without this interface are reported as not known to be recordable.
+  }];
+  let methods = [
+    InterfaceMethod<
+      "Why it cannot be recorded; an empty string if it can.",
+      "::std::string", "whyNotRecordable">
+  ];
+}
+
+def Dfa_KernelOpInterface : OpInterface<"KernelOpInterface"> {
+  let cppNamespace = "::mlir::dfa";
+  let description = [{ A kernel: a symbol that a program launches. }];
+  let methods = [
+    InterfaceMethod<"Number of accumulator rows it writes or combines.",
+      "unsigned", "getNumAccumulators">
+  ];
+}
+
+#endif // DFA_IR_DFAINTERFACES_TD

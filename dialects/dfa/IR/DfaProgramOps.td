@@ -1,0 +1,267 @@
+// Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Level C: the program, a list of commands. Each op has its counterpart in
+// runtime/include/dfa-rt/program.def, or is one that cannot be recorded.
+
+#ifndef DFA_IR_DFAPROGRAMOPS_TD
+#define DFA_IR_DFAPROGRAMOPS_TD
+
+include "dfa/IR/DfaBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Dfa_ProgramOp : Dfa_Op<"program", [
+    Symbol, NoTerminator, SingleBlock]> {
+  let summary = "what the runtime executes for one optimizer";
+  let description = [{
+    The entry points, and the sizes of the tables that they share: columns of
+    the group table (`hyper`), accumulator rows an atom, statistics a group.
+    `classes` lists, for each class, its arrays in the order of base addresses
+    and the number of derived values a segment.
+
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper ["lr"] accumulators 0 group_stats 0 {
+      dfa.program_class @w arrays ["grad", "param"] types [f32, f32]
+        parts [full, full] derived 1
+      dfa.entry finish {
+        dfa.launch_segments @rows on @w acc 0
+        dfa.launch_elements @update on @w over chunks acc 0
+      }
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$layout,
+                       StrArrayAttr:$hyper, I64Attr:$accumulators,
+                       I64Attr:$group_stats);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `on` $layout `hyper` $hyper `accumulators` $accumulators
+    `group_stats` $group_stats attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Dfa_ProgramClassOp : Dfa_Op<"program_class", [HasParent<"ProgramOp">]> {
+  let summary = "the arrays of a class, in the order of base addresses";
+  let description = [{ Example: see `dfa.program`. }];
+  let arguments = (ins FlatSymbolRefAttr:$cls, StrArrayAttr:$arrays,
+                       TypeArrayAttr:$types,
+                       TypedArrayAttrBase<Dfa_PartAttr, "parts">:$parts,
+                       I64Attr:$derived);
+  let assemblyFormat = [{
+    $cls `arrays` $arrays `types` $types `parts` custom<Parts>($parts)
+    `derived` $derived attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Dfa_EntryOp : Dfa_Op<"entry", [
+    HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
+  let summary = "an entry point: commands in order";
+  let description = [{
+    `fill` puts the gradients of a full bucket into place, `reduce` reduces a
+    full bucket, `finish` ends the step, `zero_grad` forgets gradients. Each is
+    recordable by itself.
+
+    Example: see `dfa.program`.
+  }];
+  let arguments = (ins Dfa_EntryAttr:$kind);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$kind attr-dict-with-keyword $body";
+}
+
+class Dfa_CommandOp<string mnemonic, list<Trait> traits = []>
+    : Dfa_Op<mnemonic, !listconcat(
+        [DeclareOpInterfaceMethods<Dfa_RecordableOpInterface>], traits)>;
+
+def Dfa_LaunchElementsOp : Dfa_CommandOp<"launch_elements"> {
+  let summary = "runs an element kernel over a table of a class";
+  let description = [{
+    `acc` is the first accumulator row. Host scalars in `args` are copied into
+    the launch: such a command cannot be recorded, since they may change.
+
+    Example: see `dfa.program`.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, FlatSymbolRefAttr:$cls,
+                       Dfa_TableAttr:$table, I64Attr:$acc,
+                       Variadic<AnyType>:$args);
+  let assemblyFormat = [{
+    $kernel `on` $cls `over` $table `acc` $acc
+    (`args` `(` $args^ `:` type($args) `)`)? attr-dict
+  }];
+}
+
+def Dfa_LaunchControlOp : Dfa_CommandOp<"launch_control"> {
+  let summary = "runs a control kernel";
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 1 group_stats 0 {
+      dfa.entry finish {
+        dfa.launch_control @finish mode whole acc 0
+      }
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Dfa_ControlModeAttr:$mode,
+                       I64Attr:$acc);
+  let assemblyFormat = [{
+    $kernel `mode` $mode `acc` $acc attr-dict
+  }];
+}
+
+def Dfa_LaunchSegmentsOp : Dfa_CommandOp<"launch_segments"> {
+  let summary = "runs a segment kernel over all segments of a class";
+  let description = [{ Example: see `dfa.program`. }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, FlatSymbolRefAttr:$cls,
+                       I64Attr:$acc);
+  let assemblyFormat = "$kernel `on` $cls `acc` $acc attr-dict";
+}
+
+def Dfa_CollectiveOp : Dfa_CommandOp<"collective"> {
+  let summary = "one collective over one mesh axis";
+  let description = [{
+    `source` and `target` name arrays of the class (in place where equal), or
+    `sums`, the combined accumulators of each rank, without a class.
+
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 1 group_stats 0 {
+      dfa.entry finish {
+        dfa.collective all_gather over "shard" class @w "param" to "param"
+          reduce sum order any acc 0 accs 0
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Dfa_CollectiveAttr:$kind, StrAttr:$axis,
+                       OptionalAttr<FlatSymbolRefAttr>:$cls,
+                       StrAttr:$source, StrAttr:$target,
+                       Dfa_ReductionAttr:$reduction, Dfa_OrderAttr:$order,
+                       I64Attr:$acc, I64Attr:$accs);
+  let assemblyFormat = [{
+    $kind `over` $axis (`class` $cls^)? $source `to`
+    $target `reduce` $reduction `order`
+    $order `acc` $acc `accs` $accs attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Dfa_ForEachBucketOp : Dfa_CommandOp<"for_each_bucket", [
+    NoTerminator, SingleBlock]> {
+  let summary = "repeats commands for each bucket of a class, in plan order";
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        dfa.for_each_bucket @w {
+          dfa.launch_elements @update on @w over chunks acc 0
+          dfa.record "updated" on compute
+          dfa.wait "updated" on comm
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$cls);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$cls attr-dict-with-keyword $body";
+}
+
+def Dfa_RecordOp : Dfa_CommandOp<"record"> {
+  let summary = "records an event on a stream";
+  let description = [{ Example: see `dfa.for_each_bucket`. }];
+  let arguments = (ins StrAttr:$event, Dfa_StreamAttr:$stream);
+  let assemblyFormat = "$event `on` $stream attr-dict";
+}
+
+def Dfa_WaitOp : Dfa_CommandOp<"wait"> {
+  let summary = "makes a stream wait for an event";
+  let description = [{ Example: see `dfa.for_each_bucket`. }];
+  let arguments = (ins StrAttr:$event, Dfa_StreamAttr:$stream);
+  let assemblyFormat = "$event `on` $stream attr-dict";
+}
+
+def Dfa_MemsetOp : Dfa_CommandOp<"memset"> {
+  let summary = "writes zeros to an array of a class";
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry zero_grad {
+        dfa.memset @w "grad"
+      }
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$cls, StrAttr:$array);
+  let assemblyFormat = "$cls $array attr-dict";
+}
+
+def Dfa_UploadOp : Dfa_CommandOp<"upload"> {
+  let summary = "copies a host-written table to the device if it changed";
+  let description = [{
+    Example: `dfa.upload "groups"`; tables are segments, groups and chunks.
+  }];
+  let arguments = (ins StrAttr:$table);
+  let assemblyFormat = "$table attr-dict";
+  let hasVerifier = 1;
+}
+
+def Dfa_ReadBackOp : Dfa_CommandOp<"read_back"> {
+  let summary = "copies the control block to its host mirror, without waiting";
+  let description = [{ Example: `dfa.read_back`. }];
+  let arguments = (ins);
+  let assemblyFormat = "attr-dict";
+}
+
+def Dfa_BarrierOp : Dfa_CommandOp<"barrier"> {
+  let summary = "waits on the device for every rank of an axis";
+  let description = [{ Example: `dfa.barrier over "shard"`. }];
+  let arguments = (ins StrAttr:$axis);
+  let assemblyFormat = "`over` $axis attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Host work that no graph can record
+//===----------------------------------------------------------------------===//
+
+def Dfa_FetchOp : Dfa_CommandOp<"fetch"> {
+  let summary = "waits for the device and reads a control field on the host";
+  let description = [{ Example: `%s = dfa.fetch "scale" : f32`. }];
+  let arguments = (ins StrAttr:$field);
+  let results = (outs Dfa_Scalar:$result);
+  let assemblyFormat = "$field attr-dict `:` type($result)";
+}
+
+def Dfa_LoadModuleOp : Dfa_CommandOp<"load_module"> {
+  let summary = "loads the kernels' binary";
+  let description = [{ Example: `dfa.load_module "kernels"`. }];
+  let arguments = (ins StrAttr:$image);
+  let assemblyFormat = "$image attr-dict";
+}
+
+def Dfa_CreateCommunicatorOp : Dfa_CommandOp<"create_communicator"> {
+  let summary = "creates the communicator of a mesh axis";
+  let description = [{ Example: `dfa.create_communicator over "shard"`. }];
+  let arguments = (ins StrAttr:$axis);
+  let assemblyFormat = "`over` $axis attr-dict";
+}
+
+def Dfa_RankOp : Dfa_CommandOp<"rank"> {
+  let summary = "this rank's index on an axis, on the host";
+  let description = [{ Example: `%r = dfa.rank over "shard" : index`. }];
+  let arguments = (ins StrAttr:$axis);
+  let results = (outs Index:$result);
+  let assemblyFormat = "`over` $axis attr-dict `:` type($result)";
+}
+
+#endif // DFA_IR_DFAPROGRAMOPS_TD

@@ -1,0 +1,21 @@
+// Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attributes that are more than one enumeration value.
+
+#include "dfa/IR/Dfa.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::dfa;
+
+#define GET_ATTRDEF_CLASSES
+#include "dfa/IR/DfaAttrs.cpp.inc"
+
+void DfaDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dfa/IR/DfaAttrs.cpp.inc"
+      >();
+}

@@ -1,0 +1,112 @@
+// Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Types of step values: verification and spelling.
+
+#include "dfa/IR/Dfa.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::dfa;
+
+#define GET_TYPEDEF_CLASSES
+#include "dfa/IR/DfaTypes.cpp.inc"
+
+void DfaDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dfa/IR/DfaTypes.cpp.inc"
+      >();
+}
+
+LogicalResult FlatType::verify(function_ref<InFlightDiagnostic()> emitError,
+                               FlatSymbolRefAttr, FlatSymbolRefAttr, Part,
+                               Type elementType) {
+  if (elementType.isF64() || elementType.isF32() || elementType.isF16() ||
+      elementType.isBF16() || elementType.isInteger(16) ||
+      elementType.isInteger(8))
+    return success();
+  return emitError() << "expects elements of type f64, f32, f16, bf16, i16 or "
+                        "i8, but got "
+                     << elementType;
+}
+
+LogicalResult PartialType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  Accumulation kind, Scope scope,
+                                  FloatAttr order) {
+  if ((kind == Accumulation::Lp) != static_cast<bool>(order))
+    return emitError() << (order ? "expects an order for lp norms only"
+                                 : "expects the order of an lp norm, as in "
+                                   "'!dfa.partial<lp, whole, 3.0>'");
+  if (order && !(order.getValueAsDouble() >= 1.0 &&
+                 order.getValue().isFinite()))
+    return emitError() << "expects the order of an lp norm to be finite and "
+                          "at least 1, but got "
+                       << order;
+  if (kind == Accumulation::Flag && scope != Scope::Whole)
+    return emitError() << "expects scope 'whole' for a flag, but got '"
+                       << stringifyScope(scope) << "'";
+  return success();
+}
+
+Type PartialType::parse(AsmParser &parser) {
+  FailureOr<Accumulation> kind;
+  FailureOr<Scope> scope;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() ||
+      failed(kind = FieldParser<Accumulation>::parse(parser)) ||
+      parser.parseComma() ||
+      failed(scope = FieldParser<Scope>::parse(parser)))
+    return {};
+  FloatAttr order;
+  if (succeeded(parser.parseOptionalComma())) {
+    double value = 0;
+    if (parser.parseFloat(value))
+      return {};
+    order = parser.getBuilder().getF64FloatAttr(value);
+  }
+  if (parser.parseGreater())
+    return {};
+  return PartialType::getChecked([&] { return parser.emitError(loc); },
+                                 parser.getContext(), *kind, *scope, order);
+}
+
+void PartialType::print(AsmPrinter &printer) const {
+  printer << "<" << stringifyAccumulation(getKind()) << ", "
+          << stringifyScope(getScope());
+  if (getOrder()) {
+    printer << ", ";
+    printer.printAttributeWithoutType(getOrder());
+  }
+  printer << ">";
+}
+
+LogicalResult PerType::verify(function_ref<InFlightDiagnostic()> emitError,
+                              Scope scope, Type elementType) {
+  if (scope == Scope::Whole)
+    return emitError() << "expects scope 'group' or 'param', but got 'whole'; "
+                          "use the element type itself";
+  if (!elementType.isF32() && !elementType.isF64())
+    return emitError() << "expects element type f32 or f64, but got "
+                       << elementType;
+  return success();
+}
+
+SmallVector<Type> dfa::getStoredTypes(Format format, MLIRContext *context) {
+  switch (format) {
+  case Format::None:
+    return {};
+  case Format::F64:
+    return {Float64Type::get(context)};
+  case Format::F32:
+    return {Float32Type::get(context)};
+  case Format::F16:
+    return {Float16Type::get(context)};
+  case Format::BF16:
+    return {BFloat16Type::get(context)};
+  case Format::Remainder:
+    return {BFloat16Type::get(context), IntegerType::get(context, 16)};
+  }
+  return {};
+}
