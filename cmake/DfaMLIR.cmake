@@ -38,7 +38,13 @@ endmacro()
 
 # LLVM's own compile flags. RTTI must agree with LLVM's, or typeinfo symbols
 # are missing at link time.
+#
+# Visibility must be the default one beside libMLIR.so: MLIR tells traits apart
+# by an address that one inline function holds, and a hidden copy of it in our
+# objects is another address. Modules hide their symbols when they are linked.
 function(dfa_use_llvm target)
+  set_target_properties(${target} PROPERTIES
+    CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
   separate_arguments(definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
   target_compile_definitions(${target} PRIVATE ${definitions})
   # Generated code leaves parameters unused.
