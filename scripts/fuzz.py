@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PIPELINES = (
     ["--canonicalize", "--cse"],
     ["--dfa-to-kernels"],
-    ["--dfa-verify-capturable"],
+    ["--dfa-to-kernels", "--dfa-verify-capturable"],
     ["--dfa-report"],
     ["--dfa-to-cpu"],
     ["--dfa-to-cuda=chip=sm_90 format=ptx"],
