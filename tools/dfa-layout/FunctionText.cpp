@@ -40,8 +40,10 @@ private:
   const Options &options() const { return step.options; }
   bool multiple() const { return step.classes.size() > 1; }
 
-  std::string flat(size_t cls, bool full, const std::string &element) const;
-  std::string own(size_t cls, const std::string &element) const {
+  /// The alias of a class's type, defined at its first use: steps of several
+  /// classes would be hard to read with the types written out.
+  std::string flat(size_t cls, bool full, const std::string &element);
+  std::string own(size_t cls, const std::string &element) {
     return flat(cls, !options().hasShardAxis, element);
   }
   std::string named(const std::string &name, size_t cls) const {
@@ -66,6 +68,7 @@ private:
   std::vector<ClassValues> classes;
   std::vector<Value> arguments;
   std::vector<Value> results;
+  std::string aliases;
   std::string body;
   std::string unless;           // " unless %inf", or nothing
   std::string control = "%ctl"; // its latest value
@@ -75,9 +78,16 @@ private:
 } // namespace
 
 std::string FunctionPrinter::flat(size_t cls, bool full,
-                                  const std::string &element) const {
-  return "!dfa.flat<@model, @" + step.classes[cls].name +
-         (full ? ", full, " : ", shard, ") + element + ">";
+                                  const std::string &element) {
+  const std::string part = full ? "full" : "shard";
+  const std::string &name = step.classes[cls].name;
+  std::string alias =
+      "!" + (multiple() ? name + "_" : std::string()) + part + "_" + element;
+  std::string line = alias + " = !dfa.flat<@model, @" + name + ", " + part +
+                     ", " + element + ">\n";
+  if (aliases.find(line) == std::string::npos)
+    aliases += line;
+  return alias;
 }
 
 Value FunctionPrinter::argument(const std::string &name, size_t cls,
@@ -293,7 +303,7 @@ std::string FunctionPrinter::run() {
     store(cls);
   controlChain();
 
-  std::string text = "func.func @step(";
+  std::string text = aliases + "func.func @step(";
   const std::string indent(16, ' ');
   for (size_t i = 0; i < arguments.size(); ++i)
     text += (i == 0 ? "" : ",\n" + indent) + arguments[i].name + ": " +

@@ -85,13 +85,9 @@ static std::string paramText(const ParamSpec &param, const StepClass &cls) {
   for (int64_t size : param.shape)
     type += std::to_string(size) + "x";
   type += std::string(layout::formatName(cls.param)) + ">";
-  bool rowMajor = true;
-  for (size_t i = 0; i < param.order.size(); ++i)
-    rowMajor &= param.order[i] == static_cast<int32_t>(i);
   return "  dfa.param " + stringText(param.name) + " : " + type +
-         (rowMajor ? "" : ", order = " + layout::listText(param.order)) +
-         ", class = @" + cls.name + ", group = " + std::to_string(param.group) +
-         "\n";
+         ", order = " + layout::listText(param.order) + ", class = @" +
+         cls.name + ", group = " + std::to_string(param.group) + "\n";
 }
 
 std::string layoutText(const Step &step) {

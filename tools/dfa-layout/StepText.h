@@ -19,7 +19,7 @@ std::string stepText(const Step &step);
 /// Mesh and layout only.
 std::string layoutText(const Step &step);
 
-/// `func.func @step` only.
+/// `func.func @step` only, behind aliases for its types.
 std::string functionText(const Step &step);
 
 /// An MLIR float literal that reads back as `value`, such as 1.0e-08.
