@@ -23,6 +23,9 @@ enum class DataType : uint8_t {
   I16,
   I8,
   U32,
+  Remainder, // low 16 bits of an f32 whose high half is the bf16 parameter
+  F8E4M3,
+  F8E5M2,
 };
 
 /// How a reducing collective joins two elements.

@@ -180,8 +180,9 @@ public:
   virtual Status endCapture(Stream stream, Graph &graph) = 0;
   virtual Status launchGraph(Graph graph, Stream stream) = 0;
   virtual void destroyGraph(Graph graph) = 0;
-  /// Says whether somebody records on `stream` now.
-  virtual Status isCapturing(Stream stream, bool &capturing) = 0;
+  /// Identifies the recording that takes what is issued on `stream` now; 0 if
+  /// there is none. Identifiers are never used twice.
+  virtual Status captureId(Stream stream, uint64_t &id) = 0;
   /// Keeps `resource` alive as long as the graph that `stream` records now.
   virtual Status retainInCapture(Stream stream,
                                  std::shared_ptr<void> resource) = 0;

@@ -1,0 +1,108 @@
+// Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Issues the commands of a program's entry to streams: one handler a command.
+// When to record, replay or upload is decided by Optimizer.
+
+#ifndef DFA_PROGRAM_EXECUTOR_H
+#define DFA_PROGRAM_EXECUTOR_H
+
+#include "comm/Communicator.h"
+#include "program/Program.h"
+#include "program/State.h"
+
+#include <vector>
+
+namespace dfa::rt {
+
+/// What one walk through an entry works on.
+struct Frame {
+  Stream compute;
+  Stream comm;          // equal to compute if no axis has more than one rank
+  uint64_t capture = 0; // the recording that takes it, or 0
+  bool uploads = true;  // false in recordings of our own: done before replays
+  int64_t entry = 0;
+  int64_t loopClass = noClass; // of the current bucket
+  int64_t bucket = -1;         // counted within the class; -1: all
+};
+
+class Executor {
+public:
+  /// `axes` holds a communicator for each axis of the program; null stands for
+  /// an axis of one rank.
+  Executor(const Program &program, State &state,
+           std::vector<Communicator *> axes);
+
+  /// Finds the kernels, creates the events, and checks that the collectives
+  /// fit the tables and transports.
+  Status prepare(Module module);
+  /// Issues the whole entry; `frame.bucket` restricts it to one bucket.
+  Status run(Frame frame);
+
+  /// True if any axis has more than one rank.
+  bool distributed() const { return communicates; }
+  /// True if every collective may be recorded.
+  bool capturable() const;
+  /// Events that eager work recorded are from now on known to be reached.
+  void forgetEvents();
+
+private:
+  struct KernelState {
+    Function function;
+    uint32_t chunkLog2 = 0;
+    uint32_t fullLog2 = 0;
+  };
+  // Recordings have events of their own: one that was recorded into a graph
+  // may not be waited for outside.
+  struct EventState {
+    OwnedEvent eager;
+    OwnedEvent captured;
+    bool pending = false;
+    uint64_t capture = 0;
+  };
+  // Where the rows of one combine lie in `sums`.
+  struct SumsRows {
+    double *base = nullptr; // row 0
+    int64_t local = 0;      // this rank's row
+    int64_t rows = 1;
+  };
+
+  template <CommandKind> Status execute(const Command &command, Frame &frame);
+  Status dispatch(const Command &command, Frame &frame);
+
+  Stream stream(int64_t choice, const Frame &frame) const {
+    return StreamChoice(choice) == StreamChoice::Comm ? frame.comm
+                                                      : frame.compute;
+  }
+  const TableRanges &ranges(int64_t classIndex, const Frame &frame) const;
+  bool skips(int64_t classIndex, const Frame &frame) const;
+  SumsRows sumsRows(const ProgramEntry &entry, int64_t acc,
+                    const Command *upTo) const;
+  Status checkCollective(const Command &command) const;
+  Status collectArray(const Command &command, int64_t bucket, Stream on);
+  Status collectSums(const Command &command, const Frame &frame, Stream on);
+  Status collectPresence(const Command &command, const Frame &frame,
+                         Stream on);
+  Status copyBucket(int64_t classIndex, const ArrayStorage &from,
+                    const ArrayStorage &to, int64_t bucket, size_t width,
+                    Stream on);
+  Communicator *communicator(int64_t axis) const { return axes[axis]; }
+
+  const Program &program;
+  State &state;
+  Device &device;
+  std::vector<Communicator *> axes; // null for axes of one rank
+  bool communicates = false;
+  std::vector<KernelState> kernels;
+  std::vector<std::vector<EventState>> events; // by name, then bucket
+};
+
+// A command of program.def without a handler does not link.
+#define DFA_RT_COMMAND(name, doc)                                              \
+  template <>                                                                  \
+  Status Executor::execute<CommandKind::name>(const Command &, Frame &);
+#include "dfa-rt/program.def"
+
+} // namespace dfa::rt
+
+#endif // DFA_PROGRAM_EXECUTOR_H

@@ -1,0 +1,429 @@
+// Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Life of an optimizer: creation, preparation, and runs in one of three ways:
+// issued to the user's stream, recorded into the user's capture, or replayed
+// from a recording of our own.
+
+#include "program/Optimizer.h"
+
+#include "base/Log.h"
+#include "program/Control.h"
+#include "program/Executor.h"
+#include "program/State.h"
+
+namespace dfa::rt {
+
+// What recordings of others must keep alive.
+struct Optimizer::Core {
+  Core(OptimizerOptions given, int64_t ranks)
+      : options(std::move(given)),
+        state(options.device, options.program, std::move(options.tables),
+              ranks),
+        executor(options.program, state, options.axes) {}
+
+  Status walk(Frame frame, bool join);
+  Status record(int64_t entry);
+  Status replay(int64_t entry, Stream stream);
+  Status begin(Stream stream, uint64_t &capture);
+  Status checkArray(int64_t classIndex, int64_t array, int64_t segment) const;
+  Device &device() { return *options.device; }
+
+  OptimizerOptions options;
+  State state;
+  // Handles are freed before the state, the executor's events before them.
+  OwnedModule module;
+  OwnedStream commStream;
+  OwnedStream captureStream;
+  OwnedEvent fork;
+  OwnedEvent joined;
+  OwnedEvent captureFork;
+  OwnedEvent captureJoined;
+  OwnedEvent lastWork;
+  Executor executor;
+  std::vector<OwnedGraph> graphs; // one an entry, if replaying
+
+  Stream lastStream;
+  bool worked = false;      // lastWork was recorded
+  bool commPending = false; // bucket runs that no run has joined yet
+  uint64_t retainedBy = 0;  // the last capture that shares this core
+};
+
+// === Creation ===============================================================
+
+Optimizer::Optimizer(std::shared_ptr<Core> core) : core(std::move(core)) {}
+
+Result<std::unique_ptr<Optimizer>>
+Optimizer::create(OptimizerOptions options) {
+  if (!options.device)
+    return DFA_RT_ERROR(InvalidArgument, "expects a device");
+  DFA_RT_TRY(options.tables.verify(options.program));
+  if (options.axes.size() > options.program.axes.size())
+    return DFA_RT_ERROR(InvalidArgument,
+                        "expects at most %zu communicators, but got %zu",
+                        options.program.axes.size(), options.axes.size());
+  int64_t ranks = 1;
+  for (size_t index = 0; index < options.axes.size(); ++index) {
+    const Communicator *axis = options.axes[index];
+    if (!axis)
+      continue;
+    const ProgramAxis &record = options.program.axes[index];
+    if (record.transport != "any" && record.transport != axis->name())
+      return DFA_RT_ERROR(InvalidArgument,
+                          "axis '%s' expects transport '%s', but got '%s'",
+                          record.name.c_str(), record.transport.c_str(),
+                          axis->name());
+    ranks *= axis->size();
+  }
+  return std::unique_ptr<Optimizer>(
+      new Optimizer(std::make_shared<Core>(std::move(options), ranks)));
+}
+
+Optimizer::~Optimizer() {
+  if (!core || !core->worked)
+    return;
+  // The device may be gone already (an error that was reported before).
+  Status status = core->device().synchronizeEvent(core->lastWork.get());
+  if (!status.ok())
+    DFA_RT_LOG(Warn, "while an optimizer is destroyed: %s",
+               status.str().c_str());
+}
+
+const Program &Optimizer::program() const { return core->options.program; }
+const Tables &Optimizer::tables() const { return core->state.tables; }
+Device &Optimizer::device() const { return core->device(); }
+
+// === Host-side values =======================================================
+
+Status Optimizer::Core::checkArray(int64_t classIndex, int64_t array,
+                                   int64_t segment) const {
+  const std::vector<ProgramClass> &classes = options.program.classes;
+  if (classIndex < 0 || classIndex >= static_cast<int64_t>(classes.size()))
+    return DFA_RT_ERROR(InvalidArgument, "no class %lld",
+                        static_cast<long long>(classIndex));
+  const ProgramClass &record = classes[classIndex];
+  if (array < 0 || array >= static_cast<int64_t>(record.arrays.size()))
+    return DFA_RT_ERROR(InvalidArgument, "class '%s' has no array %lld",
+                        record.name.c_str(), static_cast<long long>(array));
+  if (segment < 0 ||
+      segment >= state.tables.classes[classIndex].rows.segments.end)
+    return DFA_RT_ERROR(InvalidArgument, "class '%s' has no segment %lld",
+                        record.name.c_str(), static_cast<long long>(segment));
+  return Status();
+}
+
+Status Optimizer::bindSegment(int64_t classIndex, int64_t array,
+                              int64_t segment, void *address) {
+  DFA_RT_TRY(core->checkArray(classIndex, array, segment));
+  ArrayStorage &storage = core->state.classes[classIndex].arrays[array];
+  if (core->state.prepared && storage.segmentAddress(segment) == address)
+    return Status(); // nothing to upload in a steady step
+  storage.bindSegment(segment, address);
+  if (core->state.prepared)
+    core->state.refreshRow(classIndex, segment);
+  return Status();
+}
+
+Status Optimizer::bindBucket(int64_t classIndex, int64_t array, int64_t bucket,
+                             void *address) {
+  if (core->state.prepared)
+    return DFA_RT_ERROR(FailedPrecondition,
+                        "buckets are bound before prepare");
+  DFA_RT_TRY(core->checkArray(classIndex, array, 0));
+  if (bucket < 0 ||
+      bucket >= core->state.tables.classes[classIndex].buckets.size())
+    return DFA_RT_ERROR(InvalidArgument, "no bucket %lld",
+                        static_cast<long long>(bucket));
+  core->state.classes[classIndex].arrays[array].bindBucket(bucket, address);
+  return Status();
+}
+
+Result<void *> Optimizer::segmentAddress(int64_t classIndex, int64_t array,
+                                         int64_t segment) const {
+  DFA_RT_TRY(core->checkArray(classIndex, array, segment));
+  return core->state.classes[classIndex].arrays[array].segmentAddress(segment);
+}
+
+static Status checkHyper(const Program &program, const Tables &tables,
+                         int64_t group, int64_t column) {
+  int64_t columns = static_cast<int64_t>(program.hyper.size());
+  if (group >= 0 && group < tables.groups && column >= 0 && column < columns)
+    return Status();
+  return DFA_RT_ERROR(InvalidArgument,
+                      "expects a group below %lld and a hyper-parameter below "
+                      "%lld, but got %lld and %lld",
+                      static_cast<long long>(tables.groups),
+                      static_cast<long long>(columns),
+                      static_cast<long long>(group),
+                      static_cast<long long>(column));
+}
+
+Status Optimizer::setHyper(int64_t group, int64_t column, double value) {
+  DFA_RT_TRY(checkHyper(program(), tables(), group, column));
+  double &cell =
+      core->state.hostGroups[group * program().hyper.size() + column];
+  if (cell == value)
+    return Status();
+  cell = value;
+  core->state.groupsDirty = true;
+  return Status();
+}
+
+Result<double> Optimizer::hyper(int64_t group, int64_t column) const {
+  DFA_RT_TRY(checkHyper(program(), tables(), group, column));
+  return core->state.hostGroups[group * program().hyper.size() + column];
+}
+
+Status Optimizer::setPresent(int64_t classIndex, int64_t segment,
+                             bool present) {
+  DFA_RT_TRY(core->checkArray(classIndex, 0, segment));
+  uint32_t &word = core->state.classes[classIndex].hostPresence[segment];
+  if (word == static_cast<uint32_t>(present))
+    return Status();
+  word = present;
+  core->state.presenceDirty = true;
+  return Status();
+}
+
+Status Optimizer::push(Stream stream) {
+  uint64_t capture = 0;
+  DFA_RT_TRY(core->begin(stream, capture));
+  DFA_RT_TRY(core->state.uploadSegments(stream));
+  return core->state.uploadGroups(stream);
+}
+
+// === Preparation ============================================================
+
+Status Optimizer::prepare(Stream stream) {
+  Core &c = *core;
+  Device &device = c.device();
+  if (c.state.prepared)
+    return DFA_RT_ERROR(FailedPrecondition, "prepare was called before");
+  uint64_t capture = 0;
+  DFA_RT_TRY(device.captureId(stream, capture));
+  if (capture)
+    return DFA_RT_ERROR(FailedPrecondition,
+                        "prepare allocates and initialises, so it cannot be "
+                        "captured: call it before the capture");
+  DFA_RT_TRY(c.state.prepare(stream));
+  Module module;
+  DFA_RT_TRY(device.loadModule(c.options.kernels, module));
+  c.module = OwnedModule(device, module);
+  DFA_RT_TRY(c.executor.prepare(module));
+  if (c.executor.distributed())
+    DFA_RT_TRY(createStream(device, c.commStream));
+  for (OwnedEvent *event : {&c.fork, &c.joined, &c.captureFork,
+                            &c.captureJoined, &c.lastWork})
+    DFA_RT_TRY(createEvent(device, *event));
+  if (!c.options.replay)
+    return Status();
+  if (!c.executor.capturable()) {
+    DFA_RT_LOG(Info, "a transport cannot be recorded: steps are issued");
+    return Status();
+  }
+  DFA_RT_TRY(createStream(device, c.captureStream));
+  c.graphs.resize(program().entries.size());
+  for (size_t entry = 0; entry < c.graphs.size(); ++entry)
+    DFA_RT_TRY(c.record(entry));
+  return Status();
+}
+
+Status Optimizer::Core::record(int64_t entry) {
+  if (options.program.entries[entry].commands.empty())
+    return Status();
+  Stream stream = captureStream.get();
+  DFA_RT_TRY(device().beginCapture(stream));
+  Frame frame;
+  frame.entry = entry;
+  frame.compute = stream;
+  frame.uploads = false;
+  Status status = device().captureId(stream, frame.capture);
+  if (status.ok())
+    status = walk(frame, /*join=*/true);
+  Graph graph;
+  Status ended = device().endCapture(stream, graph);
+  if (ended.ok())
+    graphs[entry] = OwnedGraph(device(), graph);
+  return status.ok() ? ended : status;
+}
+
+// === Runs ===================================================================
+
+// Orders this call after the last one, should that have used another stream.
+// In a capture that order is the user's: an event from before it is refused.
+Status Optimizer::Core::begin(Stream stream, uint64_t &capture) {
+  if (!state.prepared)
+    return DFA_RT_ERROR(FailedPrecondition,
+                        "expects prepare to be called first");
+  DFA_RT_TRY(device().captureId(stream, capture));
+  if (!capture && worked && stream.handle != lastStream.handle)
+    DFA_RT_TRY(device().wait(stream, lastWork.get()));
+  return Status();
+}
+
+// Issues an entry: forks the communication stream off, and joins it again.
+Status Optimizer::Core::walk(Frame frame, bool join) {
+  frame.comm = frame.compute;
+  if (!executor.distributed())
+    return executor.run(frame);
+  frame.comm = commStream.get();
+  Event forked = frame.capture ? captureFork.get() : fork.get();
+  DFA_RT_TRY(device().record(forked, frame.compute));
+  DFA_RT_TRY(device().wait(frame.comm, forked));
+  Status status = executor.run(frame);
+  if (!join && status.ok())
+    return status;
+  // Also after a failure: a capture that is left unjoined cannot be ended.
+  Event done = frame.capture ? captureJoined.get() : joined.get();
+  Status ended = device().record(done, frame.comm);
+  if (ended.ok())
+    ended = device().wait(frame.compute, done);
+  return status.ok() ? ended : status;
+}
+
+Status Optimizer::Core::replay(int64_t entry, Stream stream) {
+  // What the recording left out because it must not be frozen in it.
+  DFA_RT_TRY(state.uploadSegments(stream));
+  DFA_RT_TRY(state.uploadGroups(stream));
+  if (commPending) {
+    DFA_RT_TRY(device().record(joined.get(), commStream.get()));
+    DFA_RT_TRY(device().wait(stream, joined.get()));
+  }
+  return device().launchGraph(graphs[entry].get(), stream);
+}
+
+static Status checkEntry(const Program &program, int64_t entry) {
+  if (entry >= 0 && entry < static_cast<int64_t>(program.entries.size()))
+    return Status();
+  return DFA_RT_ERROR(InvalidArgument, "no entry %lld",
+                      static_cast<long long>(entry));
+}
+
+// Ties our memory to a capture of the user's, once.
+Status Optimizer::enterCapture(Stream stream, uint64_t capture) {
+  if (!core->executor.capturable())
+    return DFA_RT_ERROR(Unsupported,
+                        "a transport of the program cannot be captured");
+  if (core->retainedBy == capture)
+    return Status();
+  DFA_RT_TRY(core->device().retainInCapture(stream, core));
+  core->retainedBy = capture;
+  return Status();
+}
+
+Status Optimizer::run(int64_t entry, Stream stream) {
+  Core &c = *core;
+  DFA_RT_TRY(checkEntry(program(), entry));
+  Frame frame;
+  DFA_RT_TRY(c.begin(stream, frame.capture));
+  frame.entry = entry;
+  frame.compute = stream;
+  if (frame.capture) {
+    DFA_RT_TRY(enterCapture(stream, frame.capture));
+    return c.walk(frame, /*join=*/true);
+  }
+  if (!c.graphs.empty() && c.graphs[entry])
+    DFA_RT_TRY(c.replay(entry, stream));
+  else
+    DFA_RT_TRY(c.walk(frame, /*join=*/true));
+  // Everything is ordered before what comes next on this stream.
+  c.commPending = false;
+  c.executor.forgetEvents();
+  c.worked = true;
+  c.lastStream = stream;
+  return c.device().record(c.lastWork.get(), stream);
+}
+
+Status Optimizer::runBucket(int64_t entry, int64_t classIndex, int64_t bucket,
+                            Stream stream) {
+  Core &c = *core;
+  DFA_RT_TRY(checkEntry(program(), entry));
+  DFA_RT_TRY(c.checkArray(classIndex, 0, 0));
+  if (bucket < 0 || bucket >= tables().classes[classIndex].buckets.size())
+    return DFA_RT_ERROR(InvalidArgument, "no bucket %lld",
+                        static_cast<long long>(bucket));
+  Frame frame;
+  DFA_RT_TRY(c.begin(stream, frame.capture));
+  if (frame.capture)
+    DFA_RT_TRY(enterCapture(stream, frame.capture));
+  frame.entry = entry;
+  frame.compute = stream;
+  frame.loopClass = classIndex;
+  frame.bucket = bucket;
+  DFA_RT_TRY(c.walk(frame, /*join=*/false));
+  if (frame.capture)
+    return Status();
+  c.commPending = c.executor.distributed();
+  c.worked = true;
+  c.lastStream = stream;
+  return c.device().record(c.lastWork.get(), stream);
+}
+
+// === Control fields and step counts =========================================
+
+Status Optimizer::setControl(std::string_view field, double value,
+                             Stream stream) {
+  Result<ControlField> place = findControlField(field);
+  if (!place.ok())
+    return place.status();
+  State &state = core->state;
+  DFA_RT_TRY(writeControlField(state.hostControl, place->offset, value));
+  if (!state.prepared)
+    return Status();
+  uint64_t capture = 0;
+  DFA_RT_TRY(core->begin(stream, capture));
+  return state.write(reinterpret_cast<char *>(state.control) + place->offset,
+                     reinterpret_cast<char *>(&state.hostControl) +
+                         place->offset,
+                     place->bytes, stream);
+}
+
+Result<double> Optimizer::controlMirror(std::string_view field) const {
+  Result<ControlField> place = findControlField(field);
+  if (!place.ok())
+    return place.status();
+  const State &state = core->state;
+  return readControlField(state.prepared ? *state.mirror : state.hostControl,
+                          place->offset);
+}
+
+Result<double> Optimizer::fetchControl(std::string_view field, Stream stream) {
+  State &state = core->state;
+  if (state.prepared) {
+    uint64_t capture = 0;
+    DFA_RT_TRY(core->begin(stream, capture));
+    if (capture)
+      return DFA_RT_ERROR(FailedPrecondition,
+                          "a control field cannot be read during a capture");
+    DFA_RT_TRY(state.readBack(stream));
+    DFA_RT_TRY(core->device().synchronize(stream));
+  }
+  return controlMirror(field);
+}
+
+Result<int64_t> Optimizer::fetchStep(int64_t classIndex, int64_t segment,
+                                     Stream stream) {
+  Core &c = *core;
+  DFA_RT_TRY(c.checkArray(classIndex, 0, segment));
+  uint64_t capture = 0;
+  DFA_RT_TRY(c.begin(stream, capture));
+  int64_t step = 0;
+  DFA_RT_TRY(c.device().copy(
+      &step, &c.state.classes[classIndex].state[segment].step, sizeof(step),
+      stream));
+  DFA_RT_TRY(c.device().synchronize(stream));
+  return step;
+}
+
+Status Optimizer::setStep(int64_t classIndex, int64_t segment, int64_t step,
+                          Stream stream) {
+  Core &c = *core;
+  DFA_RT_TRY(c.checkArray(classIndex, 0, segment));
+  uint64_t capture = 0;
+  DFA_RT_TRY(c.begin(stream, capture));
+  DFA_RT_TRY(c.state.write(&c.state.classes[classIndex].state[segment].step,
+                           &step, sizeof(step), stream));
+  return c.device().synchronize(stream);
+}
+
+} // namespace dfa::rt
