@@ -17,11 +17,19 @@ include "dfa/IR/DfaTypes.td"
 class Dfa_Op<string mnemonic, list<Trait> traits = []>
     : Op<Dfa_Dialect, mnemonic, traits>;
 
+// Constraints rather than the types themselves: so they print in full.
+class Dfa_Is<TypeDef type>
+    : Type<type.predicate, type.summary,
+           "::mlir::dfa::" # type.cppClassName>;
+def Dfa_Flat : Dfa_Is<Dfa_FlatType>;
+def Dfa_Partial : Dfa_Is<Dfa_PartialType>;
+def Dfa_Per : Dfa_Is<Dfa_PerType>;
+
 /// A factor: a scalar on every rank, or one a group or parameter.
-def Dfa_Factor : AnyTypeOf<[F32, F64, Dfa_PerType], "factor">;
+def Dfa_Factor : AnyTypeOf<[F32, F64, Dfa_Per], "factor">;
 
 /// A norm: f64, or one f64 a group or parameter.
-def Dfa_Norm : AnyTypeOf<[F64, Dfa_PerType], "norm">;
+def Dfa_Norm : AnyTypeOf<[F64, Dfa_Per], "norm">;
 
 /// A scalar of the step.
 def Dfa_Scalar : AnyTypeOf<[F32, F64, I1, I32, I64], "scalar">;

@@ -183,7 +183,7 @@ def Dfa_LoadSegmentOp : Dfa_LoadOp<"load_segment"> {
     and generation are i32. }];
   let arguments = (ins Dfa_SegmentFieldAttr:$field);
   let assemblyFormat =
-    "$field attr-dict `:` type($result)";
+    "custom<EnumWord>($field) attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
@@ -192,7 +192,7 @@ def Dfa_StoreSegmentOp : Dfa_StoreOp<"store_segment"> {
   let description = [{ Example: `dfa.store_segment step, %t : i64`. }];
   let arguments = (ins Dfa_SegmentFieldAttr:$field, AnyType:$value);
   let assemblyFormat =
-    "$field `,` $value attr-dict `:` type($value)";
+    "custom<EnumWord>($field) `,` $value attr-dict `:` type($value)";
   let hasVerifier = 1;
 }
 

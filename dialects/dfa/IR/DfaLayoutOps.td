@@ -99,10 +99,10 @@ def Dfa_ClassOp : Dfa_Op<"class", [Symbol, HasParent<"LayoutOp">]> {
                        TypedArrayAttrBase<Dfa_StateAttr, "states">:$states,
                        Dfa_RuleAttr:$rule);
   let assemblyFormat = [{
-    $sym_name `param` `=` $param
-    `grad` `=` $grad
-    `master` `=` $master
-    `states` `=` custom<States>($states) `rule` `=` $rule
+    $sym_name `param` `=` custom<EnumWord>($param)
+    `grad` `=` custom<EnumWord>($grad)
+    `master` `=` custom<EnumWord>($master)
+    `states` `=` custom<States>($states) `rule` `=` custom<EnumWord>($rule)
     attr-dict
   }];
   let hasVerifier = 1;

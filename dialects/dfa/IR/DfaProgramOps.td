@@ -70,7 +70,7 @@ def Dfa_EntryOp : Dfa_Op<"entry", [
   }];
   let arguments = (ins Dfa_EntryAttr:$kind);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$kind attr-dict-with-keyword $body";
+  let assemblyFormat = "custom<EnumWord>($kind) attr-dict-with-keyword $body";
 }
 
 class Dfa_CommandOp<string mnemonic, list<Trait> traits = []>
@@ -89,7 +89,7 @@ def Dfa_LaunchElementsOp : Dfa_CommandOp<"launch_elements"> {
                        Dfa_TableAttr:$table, I64Attr:$acc,
                        Variadic<AnyType>:$args);
   let assemblyFormat = [{
-    $kernel `on` $cls `over` $table `acc` $acc
+    $kernel `on` $cls `over` custom<EnumWord>($table) `acc` $acc
     (`args` `(` $args^ `:` type($args) `)`)? attr-dict
   }];
 }
@@ -110,7 +110,7 @@ def Dfa_LaunchControlOp : Dfa_CommandOp<"launch_control"> {
   let arguments = (ins FlatSymbolRefAttr:$kernel, Dfa_ControlModeAttr:$mode,
                        I64Attr:$acc);
   let assemblyFormat = [{
-    $kernel `mode` $mode `acc` $acc attr-dict
+    $kernel `mode` custom<EnumWord>($mode) `acc` $acc attr-dict
   }];
 }
 
@@ -145,9 +145,9 @@ def Dfa_CollectiveOp : Dfa_CommandOp<"collective"> {
                        Dfa_ReductionAttr:$reduction, Dfa_OrderAttr:$order,
                        I64Attr:$acc, I64Attr:$accs);
   let assemblyFormat = [{
-    $kind `over` $axis (`class` $cls^)? $source `to`
-    $target `reduce` $reduction `order`
-    $order `acc` $acc `accs` $accs attr-dict
+    custom<EnumWord>($kind) `over` $axis (`class` $cls^)? $source `to`
+    $target `reduce` custom<EnumWord>($reduction) `order`
+    custom<EnumWord>($order) `acc` $acc `accs` $accs attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -179,14 +179,14 @@ def Dfa_RecordOp : Dfa_CommandOp<"record"> {
   let summary = "records an event on a stream";
   let description = [{ Example: see `dfa.for_each_bucket`. }];
   let arguments = (ins StrAttr:$event, Dfa_StreamAttr:$stream);
-  let assemblyFormat = "$event `on` $stream attr-dict";
+  let assemblyFormat = "$event `on` custom<EnumWord>($stream) attr-dict";
 }
 
 def Dfa_WaitOp : Dfa_CommandOp<"wait"> {
   let summary = "makes a stream wait for an event";
   let description = [{ Example: see `dfa.for_each_bucket`. }];
   let arguments = (ins StrAttr:$event, Dfa_StreamAttr:$stream);
-  let assemblyFormat = "$event `on` $stream attr-dict";
+  let assemblyFormat = "$event `on` custom<EnumWord>($stream) attr-dict";
 }
 
 def Dfa_MemsetOp : Dfa_CommandOp<"memset"> {

@@ -49,13 +49,13 @@ def Dfa_UpdateOp : Dfa_Op<"update", [
     }
     ```
   }];
-  let arguments = (ins Variadic<Dfa_FlatType>:$inputs,
-                       Variadic<Dfa_FlatType>:$outs,
+  let arguments = (ins Variadic<Dfa_Flat>:$inputs,
+                       Variadic<Dfa_Flat>:$outs,
                        Dfa_ControlType:$control,
                        Optional<I1>:$found_inf,
                        Variadic<Dfa_Factor>:$scalars,
                        StrArrayAttr:$hyper);
-  let results = (outs Variadic<Dfa_FlatType>:$results);
+  let results = (outs Variadic<Dfa_Flat>:$results);
   let regions = (region SizedRegion<1>:$derive, SizedRegion<1>:$apply);
   let assemblyFormat = [{
     (`ins` `(` $inputs^ `:` type($inputs) `)`)?
@@ -110,11 +110,11 @@ def Dfa_PowiOp : Dfa_Op<"powi", [Pure,
 class Dfa_RuleOp<string mnemonic, dag modes, string modeFormat = "">
     : Dfa_Op<mnemonic, [Pure, AttrSizedOperandSegments,
         DeclareOpInterfaceMethods<Dfa_RuleOpInterface>]> {
-  let arguments = !con(modes, (ins Dfa_FlatType:$grad,
-                                   Variadic<Dfa_FlatType>:$outs,
+  let arguments = !con(modes, (ins Dfa_Flat:$grad,
+                                   Variadic<Dfa_Flat>:$outs,
                                    Dfa_ControlType:$control,
                                    Optional<I1>:$found_inf));
-  let results = (outs Variadic<Dfa_FlatType>:$results);
+  let results = (outs Variadic<Dfa_Flat>:$results);
   let assemblyFormat = modeFormat # [{
     `ins` `(` $grad `:` type($grad) `)` `outs` `(` $outs `:` type($outs) `)`
     `control` `(` $control `)` (`unless` $found_inf^)? attr-dict
@@ -125,7 +125,7 @@ class Dfa_RuleOp<string mnemonic, dag modes, string modeFormat = "">
 
 def Dfa_AdamOp : Dfa_RuleOp<"adam",
     (ins Dfa_AdamModeAttr:$mode, UnitAttr:$amsgrad, UnitAttr:$maximize,
-         UnitAttr:$no_bias_correction), "$mode"> {
+         UnitAttr:$no_bias_correction), "custom<EnumWord>($mode)"> {
   let summary = "Adam, AdamW and their AMSGrad forms";
   let description = [{
     `outs` are the parameter, exp_avg, exp_avg_sq and, with `amsgrad`,

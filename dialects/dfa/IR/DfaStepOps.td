@@ -34,8 +34,8 @@ def Dfa_UnscaleOp : Dfa_ElementwiseOp<"unscale"> {
     }
     ```
   }];
-  let arguments = (ins Dfa_FlatType:$input, Dfa_Factor:$factor);
-  let results = (outs Dfa_FlatType:$result);
+  let arguments = (ins Dfa_Flat:$input, Dfa_Factor:$factor);
+  let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
     $input `by` $factor attr-dict `:` type($input) `,` type($factor) `->`
     type($result)
@@ -66,8 +66,8 @@ def Dfa_ClipOp : Dfa_ElementwiseOp<"clip", [
     }
     ```
   }];
-  let arguments = (ins Dfa_FlatType:$input, Dfa_Norm:$norm, F64:$max_norm);
-  let results = (outs Dfa_FlatType:$result);
+  let arguments = (ins Dfa_Flat:$input, Dfa_Norm:$norm, F64:$max_norm);
+  let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
     $input `with` $norm `to` $max_norm attr-dict `:` type($input) `,`
     type($norm) `,` type($max_norm)
@@ -92,8 +92,8 @@ def Dfa_ClipValueOp : Dfa_ElementwiseOp<"clip_value", [
     }
     ```
   }];
-  let arguments = (ins Dfa_FlatType:$input, Dfa_Factor:$bound);
-  let results = (outs Dfa_FlatType:$result);
+  let arguments = (ins Dfa_Flat:$input, Dfa_Factor:$bound);
+  let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
     $input `to` $bound attr-dict `:` type($input) `,` type($bound)
   }];
@@ -119,10 +119,10 @@ def Dfa_EncodeOp : Dfa_ElementwiseOp<"encode"> {
     }
     ```
   }];
-  let arguments = (ins Dfa_FormatAttr:$format, Dfa_FlatType:$input);
-  let results = (outs Variadic<Dfa_FlatType>:$stored);
+  let arguments = (ins Dfa_FormatAttr:$format, Dfa_Flat:$input);
+  let results = (outs Variadic<Dfa_Flat>:$stored);
   let assemblyFormat = [{
-    $format $input attr-dict `:` type($input) `->`
+    custom<EnumWord>($format) $input attr-dict `:` type($input) `->`
     type($stored)
   }];
   let hasVerifier = 1;
@@ -145,10 +145,10 @@ def Dfa_DecodeOp : Dfa_ElementwiseOp<"decode"> {
     ```
   }];
   let arguments = (ins Dfa_FormatAttr:$format,
-                       Variadic<Dfa_FlatType>:$stored);
-  let results = (outs Dfa_FlatType:$result);
+                       Variadic<Dfa_Flat>:$stored);
+  let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
-    $format $stored attr-dict `:` type($stored) `->`
+    custom<EnumWord>($format) $stored attr-dict `:` type($stored) `->`
     type($result)
   }];
   let hasVerifier = 1;
@@ -175,8 +175,8 @@ def Dfa_AccumulateOp : Dfa_ElementwiseOp<"accumulate", [
     }
     ```
   }];
-  let arguments = (ins Dfa_FlatType:$input, Dfa_FlatType:$bucket);
-  let results = (outs Dfa_FlatType:$result);
+  let arguments = (ins Dfa_Flat:$input, Dfa_Flat:$bucket);
+  let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
     $input `into` $bucket attr-dict `:` type($input) `,` type($bucket)
   }];
@@ -204,8 +204,8 @@ def Dfa_NormPartialOp : Dfa_Op<"norm_partial", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins Dfa_FlatType:$input);
-  let results = (outs Dfa_PartialType:$result);
+  let arguments = (ins Dfa_Flat:$input);
+  let results = (outs Dfa_Partial:$result);
   let assemblyFormat =
     "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
@@ -227,8 +227,8 @@ def Dfa_NonFiniteOp : Dfa_Op<"non_finite", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins Dfa_FlatType:$input);
-  let results = (outs Dfa_PartialType:$result);
+  let arguments = (ins Dfa_Flat:$input);
+  let results = (outs Dfa_Partial:$result);
   let assemblyFormat =
     "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
@@ -252,9 +252,9 @@ def Dfa_CombineOp : Dfa_Op<"combine", [Pure, SameOperandsAndResultType]> {
     }
     ```
   }];
-  let arguments = (ins Variadic<Dfa_PartialType>:$partials,
+  let arguments = (ins Variadic<Dfa_Partial>:$partials,
                        OptionalAttr<StrArrayAttr>:$axes);
-  let results = (outs Dfa_PartialType:$result);
+  let results = (outs Dfa_Partial:$result);
   let assemblyFormat =
     "$partials (`over` $axes^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -274,7 +274,7 @@ def Dfa_NormFinishOp : Dfa_Op<"norm_finish", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins Dfa_PartialType:$partial);
+  let arguments = (ins Dfa_Partial:$partial);
   let results = (outs Dfa_Norm:$result);
   let assemblyFormat =
     "$partial attr-dict `:` type($partial) `->` type($result)";
@@ -293,7 +293,7 @@ def Dfa_FlagFinishOp : Dfa_Op<"flag_finish", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins Dfa_PartialType:$partial);
+  let arguments = (ins Dfa_Partial:$partial);
   let results = (outs I1:$result);
   let assemblyFormat =
     "$partial attr-dict `:` type($partial) `->` type($result)";
@@ -426,10 +426,10 @@ def Dfa_ZeroGradOp : Dfa_Op<"zero_grad", [
     ```
   }];
   let arguments = (ins Dfa_ZeroModeAttr:$mode, Dfa_ControlType:$control,
-                       Variadic<Dfa_FlatType>:$grads);
+                       Variadic<Dfa_Flat>:$grads);
   let results = (outs Dfa_ControlType:$result);
   let assemblyFormat = [{
-    $mode $control (`,` $grads^ `:` type($grads))?
+    custom<EnumWord>($mode) $control (`,` $grads^ `:` type($grads))?
     attr-dict
   }];
   let hasVerifier = 1;
@@ -452,8 +452,8 @@ def Dfa_TrustRatioOp : Dfa_Op<"trust_ratio", [Pure,
     }
     ```
   }];
-  let arguments = (ins Dfa_PerType:$param_norm, Dfa_PerType:$update_norm);
-  let results = (outs Dfa_PerType:$result);
+  let arguments = (ins Dfa_Per:$param_norm, Dfa_Per:$update_norm);
+  let results = (outs Dfa_Per:$result);
   let assemblyFormat =
     "$param_norm `,` $update_norm attr-dict `:` type($result)";
 }
@@ -476,13 +476,13 @@ def Dfa_ReduceScatterOp : Dfa_Op<"reduce_scatter", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins Dfa_ReductionAttr:$reduction, Dfa_FlatType:$input,
+  let arguments = (ins Dfa_ReductionAttr:$reduction, Dfa_Flat:$input,
                        StrAttr:$axis,
                        DefaultValuedAttr<Dfa_OrderAttr,
                                          "::mlir::dfa::Order::Any">:$order);
-  let results = (outs Dfa_FlatType:$result);
+  let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
-    $reduction $input `over` $axis attr-dict `:`
+    custom<EnumWord>($reduction) $input `over` $axis attr-dict `:`
     type($input) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -503,13 +503,13 @@ def Dfa_AllReduceOp : Dfa_Op<"all_reduce", [Pure,
     }
     ```
   }];
-  let arguments = (ins Dfa_ReductionAttr:$reduction, Dfa_FlatType:$input,
+  let arguments = (ins Dfa_ReductionAttr:$reduction, Dfa_Flat:$input,
                        StrAttr:$axis,
                        DefaultValuedAttr<Dfa_OrderAttr,
                                          "::mlir::dfa::Order::Any">:$order);
-  let results = (outs Dfa_FlatType:$result);
+  let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
-    $reduction $input `over` $axis attr-dict `:`
+    custom<EnumWord>($reduction) $input `over` $axis attr-dict `:`
     type($input)
   }];
   let hasVerifier = 1;
@@ -529,8 +529,8 @@ def Dfa_AllGatherOp : Dfa_Op<"all_gather", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins Dfa_FlatType:$input, StrAttr:$axis);
-  let results = (outs Dfa_FlatType:$result);
+  let arguments = (ins Dfa_Flat:$input, StrAttr:$axis);
+  let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
     $input `over` $axis attr-dict `:` type($input) `->` type($result)
   }];
@@ -552,8 +552,8 @@ def Dfa_BroadcastOp : Dfa_Op<"broadcast", [Pure,
     }
     ```
   }];
-  let arguments = (ins Dfa_FlatType:$input, I64Attr:$root, StrAttr:$axis);
-  let results = (outs Dfa_FlatType:$result);
+  let arguments = (ins Dfa_Flat:$input, I64Attr:$root, StrAttr:$axis);
+  let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
     $input `from` $root `over` $axis attr-dict `:` type($input)
   }];

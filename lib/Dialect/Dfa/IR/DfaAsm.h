@@ -7,8 +7,24 @@
 #define DFA_LIB_DIALECT_DFA_IR_DFAASM_H
 
 #include "dfa/IR/Dfa.h"
+#include "mlir/IR/DialectImplementation.h"
 
 namespace mlir::dfa {
+
+/// One bare word of an enumeration; a wrong one is answered with the list.
+template <typename EnumAttrT>
+ParseResult parseEnumWord(OpAsmParser &parser, EnumAttrT &attr) {
+  using Enum = decltype(attr.getValue());
+  FailureOr<Enum> value = FieldParser<Enum>::parse(parser);
+  if (failed(value))
+    return failure();
+  attr = EnumAttrT::get(parser.getContext(), *value);
+  return success();
+}
+template <typename EnumAttrT>
+void printEnumWord(OpAsmPrinter &printer, Operation *, EnumAttrT attr) {
+  printer << stringifyEnum(attr.getValue());
+}
 
 /// `(replicate = 2, shard = 8 via peer)`
 ParseResult parseAxes(OpAsmParser &parser, ArrayAttr &axes);
