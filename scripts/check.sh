@@ -34,7 +34,12 @@ format_cpp() {
   if [ $fix = 1 ]; then
     clang-format -i "${files[@]}"
   else
-    clang-format --dry-run -Werror "${files[@]}"
+    local bad=0 file
+    for file in "${files[@]}"; do
+      clang-format "$file" | cmp -s - "$file" ||
+        { echo "$file: not formatted (scripts/check.sh --fix)"; bad=1; }
+    done
+    return $bad
   fi
 }
 

@@ -9,8 +9,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 mlir=${MLIR_PREFIX:-/usr/lib/llvm-22}
-made=$(mktemp -d)
-trap 'rm -rf "$made"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+made=$work/pages
+mkdir "$made"
 
 page() {
   local generator=$1 source=$2 output=$made/$3
@@ -34,8 +36,11 @@ done < <(find include/dfa -name Passes.td | sort)
 
 if [ "${1:-}" = --check ]; then
   mkdir -p docs/reference
-  diff -ru docs/reference "$made" ||
-    { echo "docs/reference is stale: run scripts/docs.sh"; exit 1; }
+  if ! diff -ru docs/reference "$made" >"$work/difference"; then
+    head -20 "$work/difference"
+    echo "docs/reference is stale: run scripts/docs.sh"
+    exit 1
+  fi
 else
   mkdir -p docs/reference
   rm -f docs/reference/*.md

@@ -57,13 +57,13 @@ BORDERS = [
     ),
 ]
 
-DIRECTIVE = re.compile(r"^\s*(?://|#|;)\s*([A-Z][A-Z0-9_-]*?)"
+DIRECTIVE = re.compile(r"^\s*(?://|#|;)?\s*([A-Z][A-Z0-9_-]*?)"
                        r"(?:-(?:NEXT|SAME|NOT|DAG|LABEL|EMPTY|COUNT-\d+))?"
                        r"(?:\{LITERAL\})?:")  # fmt: skip
-RUN = re.compile(r"(?://|#|;)\s*RUN:\s*(.*)")
+RUN = re.compile(r"\bRUN:\s*(.*)")
 # What looks like a directive and is none, so that FileCheck would ignore it.
 TYPOS = re.compile(
-    r"^\s*(?://|#|;)\s*(?:"
+    r"^\s*(?://|#|;)?\s*(?:"
     r"(?!CHECK\b)(?i:check)[-_:]|CHEKC|CEHCK|CHCEK|CHECk|HCECK|CHECKS?\s+:|"
     r"CHECK[A-Z0-9-]*_(?:NEXT|SAME|NOT|DAG|LABEL)|CHECK(?:NEXT|SAME|NOT|DAG|LABEL)|"
     r"CHECK[A-Z0-9-]*-(?:NXET|NEX|SMAE|LABLE|LABEl|EMTPY)\b|"

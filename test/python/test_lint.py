@@ -15,6 +15,8 @@ HEADER = (
     "// Part of the dfa project.\n"
     "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
 )
+# Put together, or lint would report this file.
+MARK = "".join(["TO", "DO"])
 
 
 def lint(root, files):
@@ -80,7 +82,7 @@ def test_good_files_pass(tmp_path):
         ("dialects/a.cpp", "int a;\n", "holds no C++"),
         ("python/src/a.cpp", '#include "mlir/IR/A.h"\n', "two C APIs"),
         ("lib/a.cpp", "int a;\n" * 500, "split it"),
-        ("lib/a.cpp", "// TODO: later\n", "unfinished work"),
+        ("lib/a.cpp", f"// {MARK}: later\n", "unfinished work"),
         ("lib/a.h", "int a;\n", "include guard missing"),
     ],
 )
