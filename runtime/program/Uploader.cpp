@@ -9,12 +9,20 @@
 
 namespace dfa::rt {
 
-Status Uploader::prepare(Device &onDevice, size_t bytes) {
-  device = &onDevice;
+namespace {
+// Host memory of a recording, which may outlive every optimizer.
+struct RecordedUpload {
+  std::shared_ptr<Device> device;
+  HostMemory memory; // goes first
+};
+} // namespace
+
+Status Uploader::prepare(std::shared_ptr<Device> onDevice, size_t bytes) {
+  device = std::move(onDevice);
   capacity = bytes;
   for (Slot &slot : slots) {
-    DFA_RT_TRY(allocateHost(onDevice, bytes, slot.memory));
-    DFA_RT_TRY(createEvent(onDevice, slot.event));
+    DFA_RT_TRY(allocateHost(*device, bytes, slot.memory));
+    DFA_RT_TRY(createEvent(*device, slot.event));
     slot.used = false;
   }
   return Status();
@@ -30,11 +38,13 @@ Status Uploader::upload(void *target, const void *source, size_t bytes,
   uint64_t capture = 0;
   DFA_RT_TRY(device->captureId(stream, capture));
   if (capture) {
-    std::shared_ptr<HostMemory> owned = std::make_shared<HostMemory>();
-    DFA_RT_TRY(allocateHost(*device, bytes, *owned));
-    std::memcpy(owned->get().handle, source, bytes);
+    std::shared_ptr<RecordedUpload> owned = std::make_shared<RecordedUpload>();
+    owned->device = device;
+    DFA_RT_TRY(allocateHost(*device, bytes, owned->memory));
+    void *copied = owned->memory.get().handle;
+    std::memcpy(copied, source, bytes);
     DFA_RT_TRY(device->retainInCapture(stream, owned));
-    return device->copy(target, owned->get().handle, bytes, stream);
+    return device->copy(target, copied, bytes, stream);
   }
   Slot &slot = slots[next];
   next = (next + 1) % slots.size();

@@ -20,7 +20,7 @@ namespace dfa::rt {
 class Uploader {
 public:
   /// Allocates slots for tables of up to `bytes`.
-  Status prepare(Device &device, size_t bytes);
+  Status prepare(std::shared_ptr<Device> device, size_t bytes);
   /// Copies `bytes` from `source` to device memory.
   Status upload(void *target, const void *source, size_t bytes, Stream stream);
 
@@ -31,7 +31,7 @@ private:
     bool used = false;
   };
 
-  Device *device = nullptr;
+  std::shared_ptr<Device> device;
   size_t capacity = 0;
   std::array<Slot, 4> slots;
   size_t next = 0;
