@@ -60,6 +60,41 @@ def Dfa_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
   ];
 }
 
+def Dfa_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
+  let cppNamespace = "::mlir::dfa";
+  let description = [{
+    An op on scalars, or on one scalar a group or parameter: the same
+    computation once, or once a group or parameter.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits the computation on plain scalars: one operand a operand of the op
+      (an accumulator for a partial), one result a result.
+    }],
+      "::mlir::Value", "emitScalar",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>
+  ];
+}
+
+def Dfa_ControlOpInterface : OpInterface<"ControlOpInterface"> {
+  let cppNamespace = "::mlir::dfa";
+  let description = [{
+    An op that reads a control value or makes a new one.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits the computation: reads and writes fields through `fields`, which
+      stands for the control operand and then for the control result.
+      `operands` are the values of the op's scalar operands, in order. Returns
+      the scalar result, or null if the result is the new control value.
+    }],
+      "::mlir::Value", "emitControl",
+      (ins "::mlir::OpBuilder &":$builder,
+           "::mlir::dfa::ControlFields &":$fields,
+           "::mlir::ValueRange":$operands)>
+  ];
+}
+
 def Dfa_RecordableOpInterface : OpInterface<"RecordableOpInterface"> {
   let cppNamespace = "::mlir::dfa";
   let description = [{

@@ -50,8 +50,7 @@ def Dfa_ClipOp : Dfa_ElementwiseOp<"clip", [
                    "$_self">]> {
   let summary = "scales down to a norm";
   let description = [{
-    Multiplies by min(1, max_norm / (norm + 1e-6)), where `norm` is the norm
-    of the input. A norm of nan or inf gives the factor 1: such a step is
+    Multiplies by `dfa.clip_factor`, where `norm` is the norm of the input. A norm of nan or inf gives the factor 1: such a step is
     skipped or propagated, never scaled. With one norm a group or parameter
     each of them is clipped by its own.
 
@@ -261,7 +260,8 @@ def Dfa_CombineOp : Dfa_Op<"combine", [Pure, SameOperandsAndResultType]> {
   let hasFolder = 1;
 }
 
-def Dfa_NormFinishOp : Dfa_Op<"norm_finish", [Pure]> {
+def Dfa_NormFinishOp : Dfa_Op<"norm_finish", [Pure,
+    DeclareOpInterfaceMethods<Dfa_ScalarOpInterface>]> {
   let summary = "the norm: the root of the combined partials";
   let description = [{
     Example: see `dfa.norm_partial`; one norm a parameter:
@@ -281,7 +281,8 @@ def Dfa_NormFinishOp : Dfa_Op<"norm_finish", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Dfa_FlagFinishOp : Dfa_Op<"flag_finish", [Pure]> {
+def Dfa_FlagFinishOp : Dfa_Op<"flag_finish", [Pure,
+    DeclareOpInterfaceMethods<Dfa_ScalarOpInterface>]> {
   let summary = "the flag of the combined partials";
   let description = [{
     Example: see `dfa.non_finite`.
@@ -304,7 +305,8 @@ def Dfa_FlagFinishOp : Dfa_Op<"flag_finish", [Pure]> {
 // Scalars and control
 //===----------------------------------------------------------------------===//
 
-def Dfa_GradFactorOp : Dfa_Op<"grad_factor", [Pure]> {
+def Dfa_GradFactorOp : Dfa_Op<"grad_factor", [Pure,
+    DeclareOpInterfaceMethods<Dfa_ControlOpInterface>]> {
   let summary = "the factor from raw to wanted gradients: average / scale";
   let description = [{
     Example:
@@ -321,7 +323,8 @@ def Dfa_GradFactorOp : Dfa_Op<"grad_factor", [Pure]> {
   let assemblyFormat = "$control attr-dict `:` type($result)";
 }
 
-def Dfa_ReadOp : Dfa_Op<"read", [Pure]> {
+def Dfa_ReadOp : Dfa_Op<"read", [Pure,
+    DeclareOpInterfaceMethods<Dfa_ControlOpInterface>]> {
   let summary = "reads a field of the control block";
   let description = [{
     Example:
@@ -341,6 +344,7 @@ def Dfa_ReadOp : Dfa_Op<"read", [Pure]> {
 }
 
 def Dfa_WriteOp : Dfa_Op<"write", [Pure,
+    DeclareOpInterfaceMethods<Dfa_ControlOpInterface>,
     AllTypesMatch<["control", "result"]>]> {
   let summary = "sets a field of the control block";
   let description = [{
@@ -364,6 +368,7 @@ def Dfa_WriteOp : Dfa_Op<"write", [Pure,
 }
 
 def Dfa_ScalerUpdateOp : Dfa_Op<"scaler_update", [Pure,
+    DeclareOpInterfaceMethods<Dfa_ControlOpInterface>,
     AllTypesMatch<["control", "result"]>]> {
   let summary = "loss-scale update: growth, backoff, hysteresis";
   let description = [{
@@ -388,6 +393,7 @@ def Dfa_ScalerUpdateOp : Dfa_Op<"scaler_update", [Pure,
 }
 
 def Dfa_StepCountOp : Dfa_Op<"step_count", [Pure,
+    DeclareOpInterfaceMethods<Dfa_ControlOpInterface>,
     AllTypesMatch<["control", "result"]>]> {
   let summary = "counts the step, or the skip";
   let description = [{
@@ -409,6 +415,7 @@ def Dfa_StepCountOp : Dfa_Op<"step_count", [Pure,
 }
 
 def Dfa_ZeroGradOp : Dfa_Op<"zero_grad", [
+    DeclareOpInterfaceMethods<Dfa_ControlOpInterface>,
     AllTypesMatch<["control", "result"]>]> {
   let summary = "forgets the gradients";
   let description = [{
@@ -435,7 +442,29 @@ def Dfa_ZeroGradOp : Dfa_Op<"zero_grad", [
   let hasVerifier = 1;
 }
 
+def Dfa_ClipFactorOp : Dfa_Op<"clip_factor", [Pure,
+    DeclareOpInterfaceMethods<Dfa_ScalarOpInterface>,
+    AllTypesMatch<["norm", "result"]>]> {
+  let summary = "the factor that clips to a norm";
+  let description = [{
+    min(1, max_norm / (norm + 1e-6)) in f64; 1 for a norm of nan or inf.
+
+    Example:
+
+    ```mlir
+    func.func @f(%n: f64, %max: f64) -> f64 {
+      %c = dfa.clip_factor %n to %max : f64
+      return %c : f64
+    }
+    ```
+  }];
+  let arguments = (ins Dfa_Norm:$norm, F64:$max_norm);
+  let results = (outs Dfa_Norm:$result);
+  let assemblyFormat = "$norm `to` $max_norm attr-dict `:` type($result)";
+}
+
 def Dfa_TrustRatioOp : Dfa_Op<"trust_ratio", [Pure,
+    DeclareOpInterfaceMethods<Dfa_ScalarOpInterface>,
     AllTypesMatch<["param_norm", "update_norm", "result"]>]> {
   let summary = "quotient of two norms, 1 where one is zero";
   let description = [{

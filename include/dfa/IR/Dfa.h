@@ -29,6 +29,19 @@
 #define GET_TYPEDEF_CLASSES
 #include "dfa/IR/DfaTypes.h.inc"
 
+namespace mlir::dfa {
+
+/// Fields of the control block at one point of a step, while scalar code is
+/// emitted: what was written before is what is read.
+class ControlFields {
+public:
+  virtual ~ControlFields() = default;
+  virtual Value read(OpBuilder &builder, Location loc, StringRef field) = 0;
+  virtual void write(StringRef field, Value value) = 0;
+};
+
+} // namespace mlir::dfa
+
 #include "dfa/IR/DfaInterfaces.h.inc"
 
 namespace mlir::dfa {

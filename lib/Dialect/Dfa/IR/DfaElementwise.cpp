@@ -64,28 +64,10 @@ Values UnscaleOp::emitElement(OpBuilder &builder, ValueRange elements,
 
 Values ClipOp::emitElement(OpBuilder &builder, ValueRange elements,
                            ValueRange scalars) {
-  // min(1, max / (norm + 1e-6)), with 1 for a norm that is inf or nan: the
-  // ordered comparison is false for nan, and inf gives a factor of 0 that the
-  // second select replaces.
-  Location loc = getLoc();
-  Type f64 = builder.getF64Type();
-  Value norm = scalars[0], maxNorm = scalars[1];
-  auto constant = [&](double value) -> Value {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getFloatAttr(f64, value));
-  };
-  Value one = constant(1.0);
-  Value sum = arith::AddFOp::create(builder, loc, norm, constant(1e-6));
-  Value ratio = arith::DivFOp::create(builder, loc, maxNorm, sum);
-  Value below = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT,
-                                      ratio, one);
-  Value finite = arith::CmpFOp::create(
-      builder, loc, arith::CmpFPredicate::OLT, norm,
-      constant(std::numeric_limits<double>::infinity()));
-  Value use = arith::AndIOp::create(builder, loc, below, finite);
-  Value factor = arith::SelectOp::create(builder, loc, use, ratio, one);
-  return {arith::MulFOp::create(builder, loc, elements[0],
-                                toF32(builder, loc, factor))};
+  Value factor = ClipFactorOp::create(builder, getLoc(), scalars[0],
+                                      scalars[1]);
+  return {arith::MulFOp::create(builder, getLoc(), elements[0],
+                                toF32(builder, getLoc(), factor))};
 }
 
 Values ClipValueOp::emitElement(OpBuilder &builder, ValueRange elements,
@@ -148,9 +130,8 @@ Values DecodeOp::emitElement(OpBuilder &builder, ValueRange elements,
 
 Values AccumulateOp::emitElement(OpBuilder &builder, ValueRange elements,
                                  ValueRange) {
-  // Loads of the uniform words are hoisted out of the element loop by CSE and
-  // LICM of the kernel's uniform region: they are emitted by fusion, which
-  // passes the predicate as the last element.
+  // The loads do not depend on the element: fusion moves them, and the
+  // comparison, to the kernel's uniform region.
   Location loc = getLoc();
   Type stored = getBucket().getType().getElementType();
   Value input = toF32(builder, loc, elements[0]);

@@ -39,11 +39,12 @@ LogicalResult PartialType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << (order ? "expects an order for lp norms only"
                                  : "expects the order of an lp norm, as in "
                                    "'!dfa.partial<lp, whole, 3.0>'");
-  if (order && !(order.getValueAsDouble() >= 1.0 &&
-                 order.getValue().isFinite()))
-    return emitError() << "expects the order of an lp norm to be finite and "
-                          "at least 1, but got "
-                       << order;
+  // A power of any other order has no exactly rounded form without libm.
+  double value = order ? order.getValueAsDouble() : 1.0;
+  if (!(value >= 1.0 && value <= 64.0 && value == std::floor(value)))
+    return emitError() << "expects the order of an lp norm to be an integer "
+                          "from 1 to 64, but got "
+                       << value;
   if (kind == Accumulation::Flag && scope != Scope::Whole)
     return emitError() << "expects scope 'whole' for a flag, but got '"
                        << stringifyScope(scope) << "'";
