@@ -97,10 +97,9 @@ Status PlanBuilder::checkClasses() {
     // The shard is rounded down, not the bucket: each rank's cut is aligned.
     int64_t shardBytes = plan.input.options.bucketBytes / shards /
                          DFA_RT_ALIGN_BYTES * DFA_RT_ALIGN_BYTES;
-    shardBytes = std::max<int64_t>(shardBytes, DFA_RT_ALIGN_BYTES);
     int64_t shard =
         shardBytes / formatBytes(spec.syncFormat) / *alignment * *alignment;
-    shard = std::max(shard, *alignment);
+    shard = std::max(shard, *alignment); // at least 128 bytes
     int64_t capacity = 0;
     if (!checkedMul(shard, shards, capacity))
       return tooLarge("class '" + spec.name + "'");

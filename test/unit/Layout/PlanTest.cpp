@@ -167,6 +167,7 @@ TEST(Plan, EmptyParametersAnywhere) {
     Plan plan = planOf(input);
     EXPECT_EQ(plan.buckets().size(), 1u);
     EXPECT_EQ(plan.elements(), 3);
+    EXPECT_EQ(plan.buckets()[0].used % 32, 3);
     EXPECT_EQ(plan.sequence().size(), sizes.size());
   }
   std::vector<int64_t> many(1000, 0);
