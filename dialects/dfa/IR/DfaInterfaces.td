@@ -60,6 +60,21 @@ def Dfa_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
   ];
 }
 
+def Dfa_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
+  let cppNamespace = "::mlir::dfa";
+  let description = [{
+    An op from one flat value to a partial: what each element contributes, and
+    how contributions combine. Zero is the identity of both combinations.
+  }];
+  let methods = [
+    InterfaceMethod<"How two accumulators become one.",
+      "::mlir::dfa::Combine", "getCombine">,
+    InterfaceMethod<"Emits one element's contribution, an f64.",
+      "::mlir::Value", "emitContribution",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$element)>
+  ];
+}
+
 def Dfa_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
   let cppNamespace = "::mlir::dfa";
   let description = [{
