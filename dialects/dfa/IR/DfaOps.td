@@ -8,6 +8,8 @@
 
 include "dfa/IR/DfaLayoutOps.td"
 include "dfa/IR/DfaStepOps.td"
+include "dfa/IR/DfaControlOps.td"
+include "dfa/IR/DfaCollectiveOps.td"
 include "dfa/IR/DfaRuleOps.td"
 include "dfa/IR/DfaKernelOps.td"
 include "dfa/IR/DfaProgramOps.td"
