@@ -90,6 +90,7 @@ public:
 
   int rank() const override { return context->rank; }
   int size() const override { return context->size; }
+  void begin(uint64_t value) override { identity = value; }
 
   bool reduceScatter(const void *send, void *recv, int64_t count, DataType type,
                      ReduceOp op, GlooError &error) override {
@@ -193,7 +194,17 @@ private:
 
   std::shared_ptr<gloo::rendezvous::Context> context;
   const Milliseconds timeout;
-  uint64_t slot = 0;         // of the next exchange; the same on all ranks
+  /// The channel of one message. Sizes are part of it for the same reason as
+  /// the identity: a longer message than expected ends the process in Gloo.
+  uint64_t slotOf(const Piece &piece) const {
+    uint64_t slot = identity + exchanges * 0x9e3779b97f4a7c15ull;
+    slot = (slot ^ slot >> 31) * 0xbf58476d1ce4e5b9ull;
+    slot = (slot ^ uint64_t(piece.bytes)) * 0x94d049bb133111ebull;
+    return slot ^ slot >> 29;
+  }
+
+  uint64_t identity = 0;     // of the collective in progress
+  uint64_t exchanges = 0;    // so far; the same on all ranks
   std::vector<char> scratch; // grows to the largest reduction and stays
 
   std::atomic<bool> aborted{false};
@@ -206,7 +217,7 @@ void Group::exchange(const std::vector<Piece> &out,
   if (aborted.load())
     throw std::runtime_error("");
   Clock::time_point deadline = Clock::now() + timeout;
-  uint64_t mySlot = slot++;
+  ++exchanges;
   // One buffer a message: a shared one forgets which of two peers completed.
   std::vector<std::unique_ptr<Buffer>> receives, sends;
   for (const Piece &piece : in)
@@ -236,9 +247,9 @@ void Group::exchange(const std::vector<Piece> &out,
   } registration(*this, receives, sends);
 
   for (size_t i = 0; i < in.size(); ++i)
-    receives[i]->recv(in[i].peer, mySlot, 0, size_t(in[i].bytes));
+    receives[i]->recv(in[i].peer, slotOf(in[i]), 0, size_t(in[i].bytes));
   for (size_t i = 0; i < out.size(); ++i)
-    sends[i]->send(out[i].peer, mySlot, 0, size_t(out[i].bytes));
+    sends[i]->send(out[i].peer, slotOf(out[i]), 0, size_t(out[i].bytes));
   waitFor(receives, true, deadline);
   waitFor(sends, false, deadline);
 }

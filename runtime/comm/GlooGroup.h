@@ -31,6 +31,11 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
+  /// Starts a collective; `identity` is equal on all ranks that do the same.
+  /// Ranks that do not never exchange a byte, so they time out and are named,
+  /// where Gloo would mix up their data or end the process.
+  virtual void begin(uint64_t identity) = 0;
+
   // Each returns false and fills `error` if a peer or the network failed; the
   // group is then of no more use. Counts are elements; see Communicator.h for
   // the legal overlaps.

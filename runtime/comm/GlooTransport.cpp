@@ -11,6 +11,7 @@
 #include "comm/Worker.h"
 
 #include <cinttypes>
+#include <functional>
 #include <mutex>
 
 namespace dfa::rt {
@@ -140,6 +141,7 @@ private:
     context.log->begin(number);
     GlooError error;
     Status status;
+    group->begin(std::hash<std::string>()(info.str()));
     if (!body(*group, error))
       status = context.watchdog->explain(number, error.message, error.timedOut);
     else
@@ -197,13 +199,17 @@ private:
     const CommContext &context = shared->context;
     int first = context.ranks.front();
     std::string mine = (address.loopback ? "loopback " : "") + address.address;
-    if (context.launch.rank == first)
-      return context.store->set("gloo/address", mine);
+    // Numbered on the first rank too: numbers mean the same on all ranks.
     CollectiveInfo info;
     info.collective = "connect";
     info.ranks = context.ranks;
     uint64_t number = context.log->issue(info);
     context.log->begin(number);
+    if (context.launch.rank == first) {
+      DFA_RT_TRY(context.store->set("gloo/address", mine));
+      context.log->end(number);
+      return Status();
+    }
     std::string other;
     DFA_RT_TRY(waitForKey(context, number, "gloo/address", other));
     context.log->end(number);

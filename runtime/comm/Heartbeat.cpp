@@ -117,6 +117,11 @@ Culprit findLate(const std::vector<PeerView> &peers, const Stuck &stuck) {
         behind > 1 ? format(" (%d ranks are behind)", behind) : std::string();
     return {last->rank, "has not entered it; " + lastWords(*last) + others};
   }
+  return {};
+}
+
+/// Proof before any timeout: both are in the same number, with other words.
+Culprit findDifferent(const std::vector<PeerView> &peers, const Stuck &stuck) {
   for (const PeerView &peer : peers)
     if (peer.member && peer.seen && peer.heartbeat.begun == stuck.number &&
         peer.heartbeat.what != stuck.what)
@@ -135,6 +140,8 @@ Culprit findCulprit(const std::vector<PeerView> &peers, const Stuck &stuck) {
     culprit = findSilent(peers);
   if (culprit.rank < 0)
     culprit = findLeft(peers, stuck);
+  if (culprit.rank < 0)
+    culprit = findDifferent(peers, stuck);
   if (culprit.rank < 0 && stuck.timedOut)
     culprit = findLate(peers, stuck);
   return culprit;

@@ -58,8 +58,8 @@ struct Culprit {
 };
 
 /// Weighs the evidence, strongest first: a process that vanished, one that
-/// reported an error, one that fell silent, one that left, one that is late or
-/// does something else.
+/// reported an error, one that fell silent, one that left, one that does
+/// something else, one that is late.
 Culprit findCulprit(const std::vector<PeerView> &peers, const Stuck &stuck);
 
 } // namespace dfa::rt

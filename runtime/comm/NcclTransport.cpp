@@ -304,18 +304,20 @@ private:
 Status NcclTransport::exchangeId(nccl::UniqueId &id, const AxisGroup &mesh) {
   const CommContext &context = shared->context;
   std::string own = ncclVersionName(shared->library->version);
-  if (mesh.index == 0) {
-    nccl::Result result = shared->library->getUniqueId(&id);
-    if (result != 0)
-      return ncclError(*shared->library, "ncclGetUniqueId", result);
-    return context.store->set("nccl/id",
-                              std::string(id.bytes, sizeof(id.bytes)) + own);
-  }
   CollectiveInfo info;
   info.collective = "connect";
   info.ranks = context.ranks;
   uint64_t number = context.log->issue(info);
   context.log->begin(number);
+  if (mesh.index == 0) {
+    nccl::Result result = shared->library->getUniqueId(&id);
+    if (result != 0)
+      return ncclError(*shared->library, "ncclGetUniqueId", result);
+    DFA_RT_TRY(context.store->set(
+        "nccl/id", std::string(id.bytes, sizeof(id.bytes)) + own));
+    context.log->end(number);
+    return Status();
+  }
   std::string text;
   DFA_RT_TRY(waitForKey(context, number, "nccl/id", text));
   context.log->end(number);

@@ -278,9 +278,9 @@ Culprit WatchdogImpl::judge(uint64_t number, bool timedOut) {
   if (status.ok())
     return findCulprit(peers, stuck);
   int server = store->servedBy();
-  bool member =
-      info.ranks.empty() || std::find(info.ranks.begin(), info.ranks.end(),
-                                      server) != info.ranks.end();
+  bool member = info.ranks.empty() ||
+                std::find(info.ranks.begin(), info.ranks.end(), server) !=
+                    info.ranks.end();
   if (!member && !timedOut)
     return {};
   if (server < 0 || server == options.rank)
