@@ -55,7 +55,10 @@ struct Shared {
   CommContext context;
   Library library;
   std::shared_ptr<GraphCount> graphs = std::make_shared<GraphCount>(0);
-  std::mutex mutex; // one order of launches, and the fields below
+  /// One order of launches. A launch can block (NCCL connects lazily), so
+  /// abort() takes only the other one.
+  std::mutex launching;
+  std::mutex mutex; // guards the next two
   std::vector<nccl::Comm> comms;
   bool aborted = false;
   // The last recording seen, and its id in the sequence log.
@@ -244,10 +247,13 @@ Status NcclCommunicator::launch(const char *collective, int64_t count,
                         collective, count);
   const CommContext &context = shared->context;
   DFA_RT_TRY(context.watchdog->failure());
-  std::unique_lock<std::mutex> lock(shared->mutex);
-  if (shared->aborted)
-    return DFA_RT_ERROR(FailedPrecondition, "%s: the communicators are closed",
-                        collective);
+  std::unique_lock<std::mutex> lock(shared->launching);
+  {
+    std::lock_guard<std::mutex> guard(shared->mutex);
+    if (shared->aborted)
+      return DFA_RT_ERROR(FailedPrecondition,
+                          "%s: the communicators are closed", collective);
+  }
   uint64_t current = 0;
   DFA_RT_TRY(number(collective, count, type, stream, current));
   SequenceWords *words = context.log->memory();
