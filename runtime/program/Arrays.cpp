@@ -43,15 +43,19 @@ void *ArrayStorage::bucketAddress(int64_t bucket) const {
 Status ArrayStorage::allocateUnbound(Device &device, Stream stream) {
   size_t width = sizeOf(array.element);
   // Buckets whose segments are all bound need nothing; the others share one
-  // allocation, so that a class with one bucket is one flat array.
+  // allocation, so that a class with one bucket is one flat array. A rank that
+  // owns only padding of a bucket still takes part in its collectives.
   std::vector<bool> wanted(buckets.size());
   int64_t elements = 0;
   for (size_t bucket = 0; bucket < buckets.size(); ++bucket) {
     const RowRange &rows = bucketInfo(bucket).rows.segments;
-    bool needed = false;
-    for (int64_t segment = rows.begin; segment < rows.end; ++segment)
-      needed |= !segments[segment] && segmentElements(segment) > 0;
-    wanted[bucket] = needed && !buckets[bucket];
+    bool bound = false;
+    bool unbound = false;
+    for (int64_t segment = rows.begin; segment < rows.end; ++segment) {
+      bound |= segments[segment] != nullptr;
+      unbound |= !segments[segment] && segmentElements(segment) > 0;
+    }
+    wanted[bucket] = !buckets[bucket] && (unbound || !bound);
     if (wanted[bucket])
       elements += bucketElements(bucket);
   }
