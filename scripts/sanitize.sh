@@ -42,7 +42,7 @@ for mode in "${modes[@]}"; do
     build build-asan -DDFA_SANITIZE=address,undefined
     export UBSAN_OPTIONS=print_stacktrace=1
     run ctest --test-dir build-asan --output-on-failure -j "$jobs"
-    if [ -n "$(find test -name '*.mlir' -not -path '*/Inputs/*' -print -quit)" ]; then
+    if [ -n "$(find test -name '*.mlir' -o -name '*.test' | head -1)" ]; then
       run lit -sv -j "$jobs" build-asan/test
     fi
     if [ -x build-asan/bin/dfa-opt ]; then

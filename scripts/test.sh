@@ -46,7 +46,7 @@ if [ -n "$(find test/unit -name '*.cpp' -print -quit)" ]; then
 else
   absent+=(ctest)
 fi
-if [ -n "$(find test -name '*.mlir' -not -path '*/Inputs/*' -print -quit)" ]; then
+if [ -n "$(find test -name '*.mlir' -o -name '*.test' | head -1)" ]; then
   run lit lit -sv -j "$jobs" build/test
 else
   absent+=(lit)
@@ -59,7 +59,9 @@ fi
 test_seconds=$((SECONDS - started))
 
 closing_lines() {
-  [ -e "$logs/ctest.log" ] && grep -E '^[0-9]+% tests passed' "$logs/ctest.log"
+  # With ctest's own list of tests that were skipped or failed.
+  [ -e "$logs/ctest.log" ] && sed -n '/^[0-9]*% tests passed/p
+    /^The following tests/,$p' "$logs/ctest.log"
   [ -e "$logs/lit.log" ] && grep -E \
     '^(Total Discovered Tests| +(Unsupported|Skipped|Passed|Failed|Unresolved|Expectedly Failed)) *:' \
     "$logs/lit.log"
