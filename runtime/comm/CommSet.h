@@ -35,7 +35,8 @@ struct CommSetOptions {
   /// Where collectives are queued; null: they run at once on the caller.
   Device *device = nullptr;
   Environment env = processEnvironment();
-  /// Makes the device current on a thread of ours (NCCL); may be empty.
+  /// Makes the device current on a thread of ours, in relaxed capture mode
+  /// (NCCL); may be empty.
   std::function<Status()> enterDevice;
 };
 

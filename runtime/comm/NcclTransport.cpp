@@ -293,9 +293,17 @@ public:
                  std::vector<std::unique_ptr<Communicator>> &made) override;
   void abort() override;
   Status close() override;
+  std::string asyncError();
 
   std::string describe() const override {
-    return shared->library ? "nccl " + shared->library->str() : "nccl";
+    if (!shared->library)
+      return "nccl";
+    // NCCL documents deadlocks without it when graphs of several communicators
+    // are launched by one thread.
+    const char *order = shared->context.env("NCCL_LAUNCH_ORDER_IMPLICIT");
+    bool ordered = order && std::string(order) == "1";
+    return "nccl " + shared->library->str() +
+           (ordered ? "" : "; recommended: NCCL_LAUNCH_ORDER_IMPLICIT=1");
   }
 
 private:
@@ -403,7 +411,20 @@ NcclTransport::connect(const std::vector<AxisGroup> &groups,
     made.push_back(
         std::make_unique<NcclCommunicator>(shared, comm, group, token));
   }
+  // Lost connections show up here; a peer killed on the same host does not.
+  context.watchdog->setProbe([this] { return asyncError(); });
   return Status();
+}
+
+std::string NcclTransport::asyncError() {
+  std::lock_guard<std::mutex> guard(shared->mutex);
+  for (nccl::Comm comm : shared->comms) {
+    nccl::Result error = 0;
+    if (shared->library->commGetAsyncError(comm, &error) == 0 && error != 0 &&
+        error != nccl::kInProgress)
+      return ncclError(*shared->library, "asynchronous error", error).message();
+  }
+  return std::string();
 }
 
 void NcclTransport::abort() {

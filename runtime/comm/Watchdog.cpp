@@ -47,6 +47,10 @@ public:
     std::lock_guard<std::mutex> guard(mutex);
     action = std::move(callback);
   }
+  void setProbe(std::function<std::string()> callback) override {
+    std::lock_guard<std::mutex> guard(mutex);
+    probe = std::move(callback);
+  }
   Milliseconds interval() const override { return options.interval; }
   Milliseconds stale() const override { return options.stale; }
 
@@ -75,6 +79,7 @@ private:
   bool stopping = false;
   bool acted = false;
   std::function<void()> action;
+  std::function<std::string()> probe;
   CollectiveFailure verdict;
   Heartbeat::State state = Heartbeat::State::Running;
   std::string stateText;
@@ -175,6 +180,16 @@ void WatchdogImpl::tick() {
   if (begun != watched) {
     watched = begun;
     watchedSince = now;
+    return;
+  }
+  std::function<std::string()> ask;
+  {
+    std::lock_guard<std::mutex> guard(mutex);
+    ask = probe;
+  }
+  std::string trouble = ask ? ask() : std::string();
+  if (!trouble.empty()) {
+    (void)explain(begun, trouble, false);
     return;
   }
   Milliseconds inFlight =
@@ -369,8 +384,11 @@ Status WatchdogImpl::explain(uint64_t number, const std::string &transport,
       break;
     }
     std::this_thread::sleep_for(pause);
-    if (!known())
-      readVerdict();
+    if (known())
+      break;
+    // This may be the watchdog's own thread: stay alive in the others' eyes.
+    (void)publish();
+    readVerdict();
   }
   if (store->servedBy() == options.rank)
     waitForOthers();

@@ -72,6 +72,10 @@ public:
   /// to abort what is in flight. Set it before the first collective.
   virtual void onFailure(std::function<void()> action) = 0;
 
+  /// Calls `probe` at every interval while a collective is in flight; a text it
+  /// returns is an error of the transport. Set it before the first collective.
+  virtual void setProbe(std::function<std::string()> probe) = 0;
+
   virtual Milliseconds interval() const = 0;
   virtual Milliseconds stale() const = 0;
 };

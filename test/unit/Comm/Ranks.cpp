@@ -55,6 +55,7 @@ Status join(const World &world, int rank, Rank &joined) {
   options.ranks = world.ranks;
   options.transport = world.transport;
   options.timeout = Milliseconds(int64_t(world.timeoutSeconds * 1000));
+  options.device = world.device;
   std::string nccl = world.nccl;
   options.env = [nccl](const char *name) -> const char * {
     return std::string(name) == "DFA_NCCL" && !nccl.empty() ? nccl.c_str()

@@ -30,6 +30,7 @@ struct World {
   double timeoutSeconds = 20;
   dfa::rt::TransportKind transport = dfa::rt::TransportKind::Gloo;
   std::string nccl; ///< path of the stand-in library
+  dfa::rt::Device *device = nullptr;
 
   /// Over a TCP store on a free loopback port.
   static World tcp(int size, std::vector<dfa::rt::MeshAxis> axes);
