@@ -311,9 +311,13 @@ public:
     Status status = DFA_CUDA(graphInstantiate, &executable, recorded, 0);
     drop(DFA_CUDA(graphDestroy, recorded));
     DFA_RT_TRY(status);
-    graph.handle = executable;
     // So that the first launch is not slower than the others.
-    return DFA_CUDA(graphUpload, executable, stream.handle);
+    status = DFA_CUDA(graphUpload, executable, stream.handle);
+    if (status.ok())
+      graph.handle = executable;
+    else
+      drop(DFA_CUDA(graphExecDestroy, executable));
+    return status;
   }
 
   Status launchGraph(Graph graph, Stream stream) override {

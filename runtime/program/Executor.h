@@ -20,7 +20,7 @@ struct Frame {
   Stream compute;
   Stream comm;          // equal to compute if no axis has more than one rank
   uint64_t capture = 0; // the recording that takes it, or 0
-  bool uploads = true;  // false in recordings of our own: done before replays
+  bool uploads = true;  // false in recordings: they would freeze the tables
   int64_t entry = 0;
   int64_t loopClass = noClass; // of the current bucket
   int64_t bucket = -1;         // counted within the class; -1: all

@@ -26,6 +26,9 @@ struct Optimizer::Core {
   Status record(int64_t entry);
   Status replay(int64_t entry, Stream stream);
   Status begin(Stream stream, uint64_t &capture);
+  Status enterCapture(const std::shared_ptr<Core> &self, Stream stream,
+                      uint64_t capture);
+  Status uploadAside();
   Status checkArray(int64_t classIndex, int64_t array, int64_t segment) const;
   Device &device() { return *options.device; }
 
@@ -35,6 +38,7 @@ struct Optimizer::Core {
   OwnedModule module;
   OwnedStream commStream;
   OwnedStream captureStream;
+  OwnedStream sideStream;
   OwnedEvent fork;
   OwnedEvent joined;
   OwnedEvent captureFork;
@@ -188,6 +192,8 @@ Status Optimizer::setPresent(int64_t classIndex, int64_t segment,
 Status Optimizer::push(Stream stream) {
   uint64_t capture = 0;
   DFA_RT_TRY(core->begin(stream, capture));
+  if (capture)
+    return core->uploadAside();
   DFA_RT_TRY(core->state.uploadSegments(stream));
   return core->state.uploadGroups(stream);
 }
@@ -212,6 +218,9 @@ Status Optimizer::prepare(Stream stream) {
   DFA_RT_TRY(c.executor.prepare(module));
   if (c.executor.distributed())
     DFA_RT_TRY(createStream(device, c.commStream));
+  // On a CPU the null stream, which nobody records, does.
+  if (device.kind() == Device::Kind::Cuda)
+    DFA_RT_TRY(createStream(device, c.sideStream));
   for (OwnedEvent *event : {&c.fork, &c.joined, &c.captureFork,
                             &c.captureJoined, &c.lastWork})
     DFA_RT_TRY(createEvent(device, *event));
@@ -299,16 +308,30 @@ static Status checkEntry(const Program &program, int64_t entry) {
                       static_cast<long long>(entry));
 }
 
-// Ties our memory to a capture of the user's, once.
-Status Optimizer::enterCapture(Stream stream, uint64_t capture) {
-  if (!core->executor.capturable())
+// Ties our memory to a capture of the user's, once, and brings the tables up
+// to date beside it: an upload inside would bring old values back at every
+// replay, over those that were pushed since.
+Status Optimizer::Core::enterCapture(const std::shared_ptr<Core> &self,
+                                     Stream stream, uint64_t capture) {
+  if (!executor.capturable())
     return DFA_RT_ERROR(Unsupported,
                         "a transport of the program cannot be captured");
-  if (core->retainedBy == capture)
+  if (retainedBy != capture) {
+    DFA_RT_TRY(device().retainInCapture(stream, self));
+    retainedBy = capture;
+  }
+  return uploadAside();
+}
+
+// Uploads on a stream of our own and waits; rare, and never in a steady step.
+Status Optimizer::Core::uploadAside() {
+  if (!state.rowsDirty && !state.presenceDirty && !state.groupsDirty)
     return Status();
-  DFA_RT_TRY(core->device().retainInCapture(stream, core));
-  core->retainedBy = capture;
-  return Status();
+  if (worked) // work in flight may still read the old values
+    DFA_RT_TRY(device().synchronizeEvent(lastWork.get()));
+  DFA_RT_TRY(state.uploadSegments(sideStream.get()));
+  DFA_RT_TRY(state.uploadGroups(sideStream.get()));
+  return device().synchronize(sideStream.get());
 }
 
 Status Optimizer::run(int64_t entry, Stream stream) {
@@ -319,7 +342,8 @@ Status Optimizer::run(int64_t entry, Stream stream) {
   frame.entry = entry;
   frame.compute = stream;
   if (frame.capture) {
-    DFA_RT_TRY(enterCapture(stream, frame.capture));
+    DFA_RT_TRY(c.enterCapture(core, stream, frame.capture));
+    frame.uploads = false;
     return c.walk(frame, /*join=*/true);
   }
   if (!c.graphs.empty() && c.graphs[entry])
@@ -345,7 +369,8 @@ Status Optimizer::runBucket(int64_t entry, int64_t classIndex, int64_t bucket,
   Frame frame;
   DFA_RT_TRY(c.begin(stream, frame.capture));
   if (frame.capture)
-    DFA_RT_TRY(enterCapture(stream, frame.capture));
+    DFA_RT_TRY(c.enterCapture(core, stream, frame.capture));
+  frame.uploads = !frame.capture;
   frame.entry = entry;
   frame.compute = stream;
   frame.loopClass = classIndex;
@@ -372,6 +397,11 @@ Status Optimizer::setControl(std::string_view field, double value,
     return Status();
   uint64_t capture = 0;
   DFA_RT_TRY(core->begin(stream, capture));
+  if (capture)
+    return DFA_RT_ERROR(FailedPrecondition,
+                        "control field '%.*s' cannot be written during a "
+                        "capture: every replay would write it again",
+                        int(field.size()), field.data());
   return state.write(reinterpret_cast<char *>(state.control) + place->offset,
                      reinterpret_cast<char *>(&state.hostControl) +
                          place->offset,
@@ -407,6 +437,9 @@ Result<int64_t> Optimizer::fetchStep(int64_t classIndex, int64_t segment,
   DFA_RT_TRY(c.checkArray(classIndex, 0, segment));
   uint64_t capture = 0;
   DFA_RT_TRY(c.begin(stream, capture));
+  if (capture)
+    return DFA_RT_ERROR(FailedPrecondition,
+                        "a step count cannot be read during a capture");
   int64_t step = 0;
   DFA_RT_TRY(c.device().copy(
       &step, &c.state.classes[classIndex].state[segment].step, sizeof(step),
@@ -421,6 +454,9 @@ Status Optimizer::setStep(int64_t classIndex, int64_t segment, int64_t step,
   DFA_RT_TRY(c.checkArray(classIndex, 0, segment));
   uint64_t capture = 0;
   DFA_RT_TRY(c.begin(stream, capture));
+  if (capture)
+    return DFA_RT_ERROR(FailedPrecondition,
+                        "a step count cannot be written during a capture");
   DFA_RT_TRY(c.state.write(&c.state.classes[classIndex].state[segment].step,
                            &step, sizeof(step), stream));
   return c.device().synchronize(stream);

@@ -69,7 +69,8 @@ public:
   /// waits until the device is ready. Afterwards nothing is allocated.
   Status prepare(Stream stream);
 
-  /// Runs an entry. Into a stream that somebody records, it is recorded.
+  /// Runs an entry. Into a stream that somebody records, it is recorded;
+  /// uploads are not: values pushed later reach the replays.
   Status run(int64_t entry, Stream stream);
   /// Runs an entry for one bucket, without joining the communication stream:
   /// the next `run` does.
@@ -93,7 +94,6 @@ public:
 private:
   struct Core;
   explicit Optimizer(std::shared_ptr<Core> core);
-  Status enterCapture(Stream stream, uint64_t capture);
   // Shared with recordings that contain its work.
   std::shared_ptr<Core> core;
 };

@@ -102,10 +102,10 @@ Status State::prepare(Stream stream) {
     for (size_t row = 0; row < tables.classes[index].segments.size(); ++row)
       refreshRow(index, row);
   }
-  DFA_RT_TRY(segmentUploads.prepare(device, largestRows));
-  DFA_RT_TRY(presenceUploads.prepare(device, largestPresence));
-  DFA_RT_TRY(groupUploads.prepare(device, hostGroups.size() * 8));
-  DFA_RT_TRY(fieldUploads.prepare(device, fieldBytes));
+  DFA_RT_TRY(segmentUploads.prepare(*device, largestRows));
+  DFA_RT_TRY(presenceUploads.prepare(*device, largestPresence));
+  DFA_RT_TRY(groupUploads.prepare(*device, hostGroups.size() * 8));
+  DFA_RT_TRY(fieldUploads.prepare(*device, fieldBytes));
   DFA_RT_TRY(uploadTables(stream));
   rowsDirty = presenceDirty = groupsDirty = true;
   DFA_RT_TRY(uploadSegments(stream));

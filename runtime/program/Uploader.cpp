@@ -9,20 +9,12 @@
 
 namespace dfa::rt {
 
-namespace {
-// Host memory of a recording, which may outlive every optimizer.
-struct RecordedUpload {
-  std::shared_ptr<Device> device;
-  HostMemory memory; // goes first
-};
-} // namespace
-
-Status Uploader::prepare(std::shared_ptr<Device> onDevice, size_t bytes) {
-  device = std::move(onDevice);
+Status Uploader::prepare(Device &onDevice, size_t bytes) {
+  device = &onDevice;
   capacity = bytes;
   for (Slot &slot : slots) {
-    DFA_RT_TRY(allocateHost(*device, bytes, slot.memory));
-    DFA_RT_TRY(createEvent(*device, slot.event));
+    DFA_RT_TRY(allocateHost(onDevice, bytes, slot.memory));
+    DFA_RT_TRY(createEvent(onDevice, slot.event));
     slot.used = false;
   }
   return Status();
@@ -35,17 +27,6 @@ Status Uploader::upload(void *target, const void *source, size_t bytes,
   if (bytes > capacity)
     return DFA_RT_ERROR(Internal, "expects at most %zu bytes, but got %zu",
                         capacity, bytes);
-  uint64_t capture = 0;
-  DFA_RT_TRY(device->captureId(stream, capture));
-  if (capture) {
-    std::shared_ptr<RecordedUpload> owned = std::make_shared<RecordedUpload>();
-    owned->device = device;
-    DFA_RT_TRY(allocateHost(*device, bytes, owned->memory));
-    void *copied = owned->memory.get().handle;
-    std::memcpy(copied, source, bytes);
-    DFA_RT_TRY(device->retainInCapture(stream, owned));
-    return device->copy(target, copied, bytes, stream);
-  }
   Slot &slot = slots[next];
   next = (next + 1) % slots.size();
   if (slot.used)

@@ -14,13 +14,13 @@
 namespace dfa::rt {
 
 /// Copies through pinned slots that rotate: the caller may change its table at
-/// once, and a slot is reused only after the copy from it was done. While a
-/// graph is recorded, the copy reads memory that the recording owns instead,
-/// so replays see what was current at the recording.
+/// once, and a slot is reused only after the copy from it was done. Never used
+/// on a stream that is recorded: a recorded upload would bring old values back
+/// at every replay.
 class Uploader {
 public:
   /// Allocates slots for tables of up to `bytes`.
-  Status prepare(std::shared_ptr<Device> device, size_t bytes);
+  Status prepare(Device &device, size_t bytes);
   /// Copies `bytes` from `source` to device memory.
   Status upload(void *target, const void *source, size_t bytes, Stream stream);
 
@@ -31,7 +31,7 @@ private:
     bool used = false;
   };
 
-  std::shared_ptr<Device> device;
+  Device *device = nullptr;
   size_t capacity = 0;
   std::array<Slot, 4> slots;
   size_t next = 0;

@@ -264,6 +264,12 @@ TEST(Optimizer, RecordsIntoTheUsersCapture) {
   local.ok(local.device->createStream(stream));
   local.ok(local.device->beginCapture(stream));
   local.ok(local.optimizer->run(0, stream));
+  EXPECT_EQ(local.optimizer->setControl("scale", 1, stream).code(),
+            Code::FailedPrecondition);
+  EXPECT_EQ(local.optimizer->fetchControl("scale", stream).status().code(),
+            Code::FailedPrecondition);
+  EXPECT_EQ(local.optimizer->fetchStep(0, 0, stream).status().code(),
+            Code::FailedPrecondition);
   Graph graph;
   local.ok(local.device->endCapture(stream, graph));
   EXPECT_EQ(local.at(Param, 0)[0], 0.0f); // recorded, not run
@@ -273,6 +279,13 @@ TEST(Optimizer, RecordsIntoTheUsersCapture) {
     EXPECT_EQ(local.control("step"), step);
   }
   EXPECT_NEAR(local.at(Param, 0)[0], -0.3, 1e-5);
+  // Live: a pushed learning rate reaches the next replay.
+  local.ok(local.optimizer->setHyper(0, Lr, 0.0));
+  local.ok(local.optimizer->push(stream));
+  local.ok(local.device->launchGraph(graph, stream));
+  local.ok(local.device->synchronize(stream));
+  EXPECT_NEAR(local.at(Param, 0)[0], -0.3, 1e-5);
+  EXPECT_EQ(local.control("step"), 4);
   // The recording keeps the memory that it works on.
   local.optimizer.reset();
   local.ok(local.device->launchGraph(graph, stream));
