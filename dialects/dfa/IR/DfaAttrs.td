@@ -41,6 +41,7 @@ def Dfa_KernelArrayAttr : Dfa_Attr<"KernelArray", "array"> {
   let parameters = (ins "::mlir::StringAttr":$name, "::mlir::Type":$type,
                         EnumParameter<Dfa_Access>:$access);
   let assemblyFormat = "`<` $name `,` $type `,` $access `>`";
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool isRead() const { return getAccess() != Access::Write; }
     bool isWritten() const { return getAccess() != Access::Read; }

@@ -25,11 +25,18 @@ def Dfa_Flat : Dfa_Is<Dfa_FlatType>;
 def Dfa_Partial : Dfa_Is<Dfa_PartialType>;
 def Dfa_Per : Dfa_Is<Dfa_PerType>;
 
+/// One f64 a group or parameter.
+def Dfa_PerF64
+    : Type<And<[Dfa_PerType.predicate,
+                CPred<"::llvm::cast<::mlir::dfa::PerType>($_self)"
+                      ".getElementType().isF64()">]>,
+           "one f64 for each group or parameter", "::mlir::dfa::PerType">;
+
 /// A factor: a scalar on every rank, or one a group or parameter.
 def Dfa_Factor : AnyTypeOf<[F32, F64, Dfa_Per], "factor">;
 
 /// A norm: f64, or one f64 a group or parameter.
-def Dfa_Norm : AnyTypeOf<[F64, Dfa_Per], "norm">;
+def Dfa_Norm : AnyTypeOf<[F64, Dfa_PerF64], "norm">;
 
 /// A scalar of the step.
 def Dfa_Scalar : AnyTypeOf<[F32, F64, I1, I32, I64], "scalar">;

@@ -184,8 +184,8 @@ def Dfa_TrustRatioOp : Dfa_Op<"trust_ratio", [Pure,
     }
     ```
   }];
-  let arguments = (ins Dfa_Per:$param_norm, Dfa_Per:$update_norm);
-  let results = (outs Dfa_Per:$result);
+  let arguments = (ins Dfa_PerF64:$param_norm, Dfa_PerF64:$update_norm);
+  let results = (outs Dfa_PerF64:$result);
   let assemblyFormat =
     "$param_norm `,` $update_norm attr-dict `:` type($result)";
 }

@@ -12,7 +12,8 @@ include "mlir/IR/SymbolInterfaces.td"
 
 def Dfa_KernelOp : Dfa_Op<"kernel", [
     Symbol, IsolatedFromAbove, SingleBlock,
-    DeclareOpInterfaceMethods<Dfa_KernelOpInterface>]> {
+    DeclareOpInterfaceMethods<Dfa_KernelOpInterface>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "elementwise work and reductions, one pass over the elements";
   let description = [{
     Runs over all elements of a class. `uniform` runs once a chunk: it loads
@@ -84,13 +85,13 @@ def Dfa_ControlKernelOp : Dfa_Op<"control_kernel", [
     custom<GroupCombines>($group_accumulators)
     attr-dict-with-keyword $body
   }];
-  let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
 
 def Dfa_SegmentKernelOp : Dfa_Op<"segment_kernel", [
     Symbol, IsolatedFromAbove, SingleBlock,
-    DeclareOpInterfaceMethods<Dfa_KernelOpInterface>]> {
+    DeclareOpInterfaceMethods<Dfa_KernelOpInterface>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "scalar work, once a parameter";
   let description = [{
     The arguments of the body are the accumulators, combined over the
@@ -116,7 +117,6 @@ def Dfa_SegmentKernelOp : Dfa_Op<"segment_kernel", [
     $sym_name `on` $cls `accumulators` custom<Combines>($accumulators)
     attr-dict-with-keyword $body
   }];
-  let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
 
@@ -136,8 +136,16 @@ class Dfa_StoreOp<string mnemonic>
 
 def Dfa_LoadControlOp : Dfa_LoadOp<"load_control"> {
   let summary = "loads a field of the control block";
-  let description = [{ Example: see `dfa.control_kernel`;
-    `%s = dfa.load_control "scale" : f32`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.control_kernel @k accumulators [] {
+      %s = dfa.load_control "scale" : f32
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$field);
   let assemblyFormat = "$field attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -145,7 +153,17 @@ def Dfa_LoadControlOp : Dfa_LoadOp<"load_control"> {
 
 def Dfa_StoreControlOp : Dfa_StoreOp<"store_control"> {
   let summary = "stores a field of the control block";
-  let description = [{ Example: see `dfa.control_kernel`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.control_kernel @k accumulators [] {
+      %n = arith.constant 1.0 : f64
+      dfa.store_control "norm", %n : f64
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$field, AnyType:$value);
   let assemblyFormat = "$field `,` $value attr-dict `:` type($value)";
   let hasVerifier = 1;
@@ -153,8 +171,18 @@ def Dfa_StoreControlOp : Dfa_StoreOp<"store_control"> {
 
 def Dfa_LoadScratchOp : Dfa_LoadOp<"load_scratch"> {
   let summary = "loads a scalar that a control kernel left for later kernels";
-  let description = [{ Example: `%f = dfa.load_scratch 0 : f32`. A slot is 8
-    bytes; its type is the one it was stored with. }];
+  let description = [{
+    A slot is 8 bytes; its type is the one it was stored with.
+
+    Example:
+
+    ```mlir
+    dfa.control_kernel @k accumulators [] {
+      %f = dfa.load_scratch 0 : f32
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins I64Attr:$slot);
   let assemblyFormat = "$slot attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -162,7 +190,17 @@ def Dfa_LoadScratchOp : Dfa_LoadOp<"load_scratch"> {
 
 def Dfa_StoreScratchOp : Dfa_StoreOp<"store_scratch"> {
   let summary = "leaves a scalar for later kernels";
-  let description = [{ Example: `dfa.store_scratch 0, %f : f32`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.control_kernel @k accumulators [] {
+      %f = arith.constant 1.0 : f32
+      dfa.store_scratch 0, %f : f32
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins I64Attr:$slot, AnyType:$value);
   let assemblyFormat = "$slot `,` $value attr-dict `:` type($value)";
   let hasVerifier = 1;
@@ -170,8 +208,18 @@ def Dfa_StoreScratchOp : Dfa_StoreOp<"store_scratch"> {
 
 def Dfa_LoadHyperOp : Dfa_LoadOp<"load_hyper"> {
   let summary = "loads a hyper-parameter of the segment's group";
-  let description = [{ Example: see `dfa.segment_kernel`; `at` is the column
-    of the group table. }];
+  let description = [{
+    `at` is the column of the group table.
+
+    Example:
+
+    ```mlir
+    dfa.segment_kernel @k on @l::@w accumulators [] {
+      %lr = dfa.load_hyper "lr" at 0 : f64
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$name, I64Attr:$column);
   let assemblyFormat = "$name `at` $column attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -179,8 +227,18 @@ def Dfa_LoadHyperOp : Dfa_LoadOp<"load_hyper"> {
 
 def Dfa_LoadSegmentOp : Dfa_LoadOp<"load_segment"> {
   let summary = "loads a field of the segment's state";
-  let description = [{ Example: see `dfa.segment_kernel`. step is i64, active
-    and generation are i32. }];
+  let description = [{
+    `step` is i64; `active` and `generation` are i32.
+
+    Example:
+
+    ```mlir
+    dfa.segment_kernel @k on @l::@w accumulators [] {
+      %t = dfa.load_segment step : i64
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins Dfa_SegmentFieldAttr:$field);
   let assemblyFormat =
     "custom<EnumWord>($field) attr-dict `:` type($result)";
@@ -189,7 +247,17 @@ def Dfa_LoadSegmentOp : Dfa_LoadOp<"load_segment"> {
 
 def Dfa_StoreSegmentOp : Dfa_StoreOp<"store_segment"> {
   let summary = "stores a field of the segment's state";
-  let description = [{ Example: `dfa.store_segment step, %t : i64`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.segment_kernel @k on @l::@w accumulators [] {
+      %t = dfa.load_segment step : i64
+      dfa.store_segment step, %t : i64
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins Dfa_SegmentFieldAttr:$field, AnyType:$value);
   let assemblyFormat =
     "custom<EnumWord>($field) `,` $value attr-dict `:` type($value)";
@@ -198,7 +266,16 @@ def Dfa_StoreSegmentOp : Dfa_StoreOp<"store_segment"> {
 
 def Dfa_LoadDerivedOp : Dfa_LoadOp<"load_derived"> {
   let summary = "loads a derived value of the segment";
-  let description = [{ Example: `%a = dfa.load_derived 0 : f32`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.segment_kernel @k on @l::@w accumulators [] {
+      %a = dfa.load_derived 0 : f32
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins I64Attr:$slot);
   let assemblyFormat = "$slot attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -206,7 +283,17 @@ def Dfa_LoadDerivedOp : Dfa_LoadOp<"load_derived"> {
 
 def Dfa_StoreDerivedOp : Dfa_StoreOp<"store_derived"> {
   let summary = "stores a derived value of the segment";
-  let description = [{ Example: see `dfa.segment_kernel`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.segment_kernel @k on @l::@w accumulators [] {
+      %a = arith.constant 1.0 : f32
+      dfa.store_derived 0, %a : f32
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins I64Attr:$slot, AnyType:$value);
   let assemblyFormat = "$slot `,` $value attr-dict `:` type($value)";
   let hasVerifier = 1;
@@ -214,7 +301,16 @@ def Dfa_StoreDerivedOp : Dfa_StoreOp<"store_derived"> {
 
 def Dfa_LoadGroupStatOp : Dfa_LoadOp<"load_group_stat"> {
   let summary = "loads a combined accumulator of the segment's group";
-  let description = [{ Example: `%s = dfa.load_group_stat 0 : f64`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.segment_kernel @k on @l::@w accumulators [] {
+      %s = dfa.load_group_stat 0 : f64
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins I64Attr:$slot);
   let assemblyFormat = "$slot attr-dict `:` type($result)";
   let hasVerifier = 1;

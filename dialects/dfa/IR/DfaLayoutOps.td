@@ -51,6 +51,7 @@ def Dfa_LayoutOp : Dfa_Op<"layout", [
     Example:
 
     ```mlir
+    dfa.mesh @dp(replicate = 2, shard = 8)
     dfa.layout @unet on @dp bucket_bytes = 104857600 {
       dfa.class @w param = bf16 grad = bf16 master = f32
         states = [exp_avg : f32, exp_avg_sq : f32] rule = adamw

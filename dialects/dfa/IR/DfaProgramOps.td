@@ -10,8 +10,12 @@
 include "dfa/IR/DfaBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 
+/// A number of things, or the index of one.
+def Dfa_Count : ConfinedAttr<I64Attr, [IntNonNegative]>;
+
 def Dfa_ProgramOp : Dfa_Op<"program", [
-    Symbol, NoTerminator, SingleBlock]> {
+    Symbol, NoTerminator, SingleBlock,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "what the runtime executes for one optimizer";
   let description = [{
     The entry points, and the sizes of the tables that they share: columns of
@@ -33,8 +37,8 @@ def Dfa_ProgramOp : Dfa_Op<"program", [
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$layout,
-                       StrArrayAttr:$hyper, I64Attr:$accumulators,
-                       I64Attr:$group_stats);
+                       StrArrayAttr:$hyper, Dfa_Count:$accumulators,
+                       Dfa_Count:$group_stats);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `on` $layout `hyper` $hyper `accumulators` $accumulators
@@ -46,11 +50,20 @@ def Dfa_ProgramOp : Dfa_Op<"program", [
 
 def Dfa_ProgramClassOp : Dfa_Op<"program_class", [HasParent<"ProgramOp">]> {
   let summary = "the arrays of a class, in the order of base addresses";
-  let description = [{ Example: see `dfa.program`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.program_class @w arrays ["grad", "param"] types [f32, f32]
+        parts [full, full] derived 1
+    }
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$cls, StrArrayAttr:$arrays,
                        TypeArrayAttr:$types,
                        TypedArrayAttrBase<Dfa_PartAttr, "parts">:$parts,
-                       I64Attr:$derived);
+                       Dfa_Count:$derived);
   let assemblyFormat = [{
     $cls `arrays` $arrays `types` $types `parts` custom<Parts>($parts)
     `derived` $derived attr-dict
@@ -66,7 +79,15 @@ def Dfa_EntryOp : Dfa_Op<"entry", [
     full bucket, `finish` ends the step, `zero_grad` forgets gradients. Each is
     recordable by itself.
 
-    Example: see `dfa.program`.
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        dfa.upload "groups"
+      }
+    }
+    ```
   }];
   let arguments = (ins Dfa_EntryAttr:$kind);
   let regions = (region SizedRegion<1>:$body);
@@ -83,10 +104,20 @@ def Dfa_LaunchElementsOp : Dfa_CommandOp<"launch_elements"> {
     `acc` is the first accumulator row. Host scalars in `args` are copied into
     the launch: such a command cannot be recorded, since they may change.
 
-    Example: see `dfa.program`.
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.program_class @w arrays ["grad", "param"] types [f32, f32]
+        parts [full, full] derived 1
+      dfa.entry finish {
+        dfa.launch_elements @update on @w over chunks acc 0
+      }
+    }
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, FlatSymbolRefAttr:$cls,
-                       Dfa_TableAttr:$table, I64Attr:$acc,
+                       Dfa_TableAttr:$table, Dfa_Count:$acc,
                        Variadic<AnyType>:$args);
   let assemblyFormat = [{
     $kernel `on` $cls `over` custom<EnumWord>($table) `acc` $acc
@@ -108,7 +139,7 @@ def Dfa_LaunchControlOp : Dfa_CommandOp<"launch_control"> {
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Dfa_ControlModeAttr:$mode,
-                       I64Attr:$acc);
+                       Dfa_Count:$acc);
   let assemblyFormat = [{
     $kernel `mode` custom<EnumWord>($mode) `acc` $acc attr-dict
   }];
@@ -116,9 +147,21 @@ def Dfa_LaunchControlOp : Dfa_CommandOp<"launch_control"> {
 
 def Dfa_LaunchSegmentsOp : Dfa_CommandOp<"launch_segments"> {
   let summary = "runs a segment kernel over all segments of a class";
-  let description = [{ Example: see `dfa.program`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.program_class @w arrays ["grad", "param"] types [f32, f32]
+        parts [full, full] derived 1
+      dfa.entry finish {
+        dfa.launch_segments @rows on @w acc 0
+      }
+    }
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, FlatSymbolRefAttr:$cls,
-                       I64Attr:$acc);
+                       Dfa_Count:$acc);
   let assemblyFormat = "$kernel `on` $cls `acc` $acc attr-dict";
 }
 
@@ -131,7 +174,9 @@ def Dfa_CollectiveOp : Dfa_CommandOp<"collective"> {
     Example:
 
     ```mlir
-    dfa.program @step on @l hyper [] accumulators 1 group_stats 0 {
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.program_class @w arrays ["grad", "param"] types [f32, f32]
+        parts [full, full] derived 1
       dfa.entry finish {
         dfa.collective all_gather over "shard" class @w "param" to "param"
           reduce sum order any acc 0 accs 0
@@ -143,7 +188,7 @@ def Dfa_CollectiveOp : Dfa_CommandOp<"collective"> {
                        OptionalAttr<FlatSymbolRefAttr>:$cls,
                        StrAttr:$source, StrAttr:$target,
                        Dfa_ReductionAttr:$reduction, Dfa_OrderAttr:$order,
-                       I64Attr:$acc, I64Attr:$accs);
+                       Dfa_Count:$acc, Dfa_Count:$accs);
   let assemblyFormat = [{
     custom<EnumWord>($kind) `over` $axis (`class` $cls^)? $source `to`
     $target `reduce` custom<EnumWord>($reduction) `order`
@@ -160,6 +205,8 @@ def Dfa_ForEachBucketOp : Dfa_CommandOp<"for_each_bucket", [
 
     ```mlir
     dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.program_class @w arrays ["grad", "param"] types [f32, f32]
+        parts [full, full] derived 1
       dfa.entry finish {
         dfa.for_each_bucket @w {
           dfa.launch_elements @update on @w over chunks acc 0
@@ -177,14 +224,35 @@ def Dfa_ForEachBucketOp : Dfa_CommandOp<"for_each_bucket", [
 
 def Dfa_RecordOp : Dfa_CommandOp<"record"> {
   let summary = "records an event on a stream";
-  let description = [{ Example: see `dfa.for_each_bucket`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        dfa.record "updated" on compute
+      }
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$event, Dfa_StreamAttr:$stream);
   let assemblyFormat = "$event `on` custom<EnumWord>($stream) attr-dict";
 }
 
 def Dfa_WaitOp : Dfa_CommandOp<"wait"> {
   let summary = "makes a stream wait for an event";
-  let description = [{ Example: see `dfa.for_each_bucket`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        dfa.record "updated" on compute
+        dfa.wait "updated" on comm
+      }
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$event, Dfa_StreamAttr:$stream);
   let assemblyFormat = "$event `on` custom<EnumWord>($stream) attr-dict";
 }
@@ -196,6 +264,8 @@ def Dfa_MemsetOp : Dfa_CommandOp<"memset"> {
 
     ```mlir
     dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.program_class @w arrays ["grad", "param"] types [f32, f32]
+        parts [full, full] derived 1
       dfa.entry zero_grad {
         dfa.memset @w "grad"
       }
@@ -209,7 +279,17 @@ def Dfa_MemsetOp : Dfa_CommandOp<"memset"> {
 def Dfa_UploadOp : Dfa_CommandOp<"upload"> {
   let summary = "copies a host-written table to the device if it changed";
   let description = [{
-    Example: `dfa.upload "groups"`; tables are segments, groups and chunks.
+    Tables are segments, groups and chunks.
+
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        dfa.upload "groups"
+      }
+    }
+    ```
   }];
   let arguments = (ins StrAttr:$table);
   let assemblyFormat = "$table attr-dict";
@@ -218,14 +298,34 @@ def Dfa_UploadOp : Dfa_CommandOp<"upload"> {
 
 def Dfa_ReadBackOp : Dfa_CommandOp<"read_back"> {
   let summary = "copies the control block to its host mirror, without waiting";
-  let description = [{ Example: `dfa.read_back`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        dfa.read_back
+      }
+    }
+    ```
+  }];
   let arguments = (ins);
   let assemblyFormat = "attr-dict";
 }
 
 def Dfa_BarrierOp : Dfa_CommandOp<"barrier"> {
   let summary = "waits on the device for every rank of an axis";
-  let description = [{ Example: `dfa.barrier over "shard"`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        dfa.barrier over "shard"
+      }
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$axis);
   let assemblyFormat = "`over` $axis attr-dict";
 }
@@ -236,29 +336,70 @@ def Dfa_BarrierOp : Dfa_CommandOp<"barrier"> {
 
 def Dfa_FetchOp : Dfa_CommandOp<"fetch"> {
   let summary = "waits for the device and reads a control field on the host";
-  let description = [{ Example: `%s = dfa.fetch "scale" : f32`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        %s = dfa.fetch "scale" : f32
+      }
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$field);
   let results = (outs Dfa_Scalar:$result);
   let assemblyFormat = "$field attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Dfa_LoadModuleOp : Dfa_CommandOp<"load_module"> {
   let summary = "loads the kernels' binary";
-  let description = [{ Example: `dfa.load_module "kernels"`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        dfa.load_module "kernels"
+      }
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$image);
   let assemblyFormat = "$image attr-dict";
 }
 
 def Dfa_CreateCommunicatorOp : Dfa_CommandOp<"create_communicator"> {
   let summary = "creates the communicator of a mesh axis";
-  let description = [{ Example: `dfa.create_communicator over "shard"`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        dfa.create_communicator over "shard"
+      }
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$axis);
   let assemblyFormat = "`over` $axis attr-dict";
 }
 
 def Dfa_RankOp : Dfa_CommandOp<"rank"> {
   let summary = "this rank's index on an axis, on the host";
-  let description = [{ Example: `%r = dfa.rank over "shard" : index`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+      dfa.entry finish {
+        %r = dfa.rank over "shard" : index
+      }
+    }
+    ```
+  }];
   let arguments = (ins StrAttr:$axis);
   let results = (outs Index:$result);
   let assemblyFormat = "`over` $axis attr-dict `:` type($result)";

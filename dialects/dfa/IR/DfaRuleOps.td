@@ -10,7 +10,7 @@ include "dfa/IR/DfaBase.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 def Dfa_UpdateOp : Dfa_Op<"update", [
-    Pure, AttrSizedOperandSegments, RecursiveMemoryEffects,
+    Pure, AttrSizedOperandSegments, IsolatedFromAbove,
     SingleBlockImplicitTerminator<"YieldOp">,
     DeclareOpInterfaceMethods<Dfa_ElementwiseOpInterface,
       ["emitElement", "getUnlessFlag", "getUniformOperands"]>]> {
@@ -25,7 +25,8 @@ def Dfa_UpdateOp : Dfa_Op<"update", [
 
     With the `unless` flag set, and for parameters without a gradient in this
     step, nothing changes and no step is counted. Both regions hold `arith`
-    and `math` ops and `dfa.powi`; they are what `docs/rules.md` shows.
+    and `math` ops on scalars and `dfa.powi`, and see their arguments only;
+    they are what `docs/rules.md` shows.
 
     Example:
 
@@ -74,7 +75,15 @@ def Dfa_YieldOp : Dfa_Op<"yield", [
     ParentOneOf<["UpdateOp", "KernelOp", "ControlKernelOp",
                  "SegmentKernelOp"]>]> {
   let summary = "ends a scalar region";
-  let description = [{ Example: see `dfa.update`. }];
+  let description = [{
+    Example:
+
+    ```mlir
+    dfa.segment_kernel @k on @l::@w accumulators [] {
+      dfa.yield
+    }
+    ```
+  }];
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins), [{ /* no values */ }]>];

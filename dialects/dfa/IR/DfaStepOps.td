@@ -127,12 +127,13 @@ def Dfa_EncodeOp : Dfa_ElementwiseOp<"encode"> {
     type($stored)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Dfa_DecodeOp : Dfa_ElementwiseOp<"decode"> {
   let summary = "widens from a storage format";
   let description = [{
-    The inverse of `dfa.encode`; exact for every format.
+    The inverse of `dfa.encode`. Exact, but for f64, which is rounded to f32.
 
     Example:
 
@@ -268,7 +269,9 @@ def Dfa_NormFinishOp : Dfa_Op<"norm_finish", [Pure,
     DeclareOpInterfaceMethods<Dfa_ScalarOpInterface>]> {
   let summary = "the norm: the root of the combined partials";
   let description = [{
-    Example: see `dfa.norm_partial`; one norm a parameter:
+    For the whole optimizer it is an f64; here one norm a parameter.
+
+    Example:
 
     ```mlir
     func.func @f(%a: !dfa.partial<l2, param>) -> !dfa.per<param, f64> {
@@ -289,7 +292,7 @@ def Dfa_FlagFinishOp : Dfa_Op<"flag_finish", [Pure,
     DeclareOpInterfaceMethods<Dfa_ScalarOpInterface>]> {
   let summary = "the flag of the combined partials";
   let description = [{
-    Example: see `dfa.non_finite`.
+    Example:
 
     ```mlir
     func.func @f(%a: !dfa.partial<flag, whole>) -> i1 {

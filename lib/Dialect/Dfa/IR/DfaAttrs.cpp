@@ -13,6 +13,18 @@ using namespace mlir::dfa;
 #define GET_ATTRDEF_CLASSES
 #include "dfa/IR/DfaAttrs.cpp.inc"
 
+LogicalResult
+KernelArrayAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        StringAttr name, Type type, Access) {
+  if (name.empty())
+    return emitError() << "expects the name of an array, but got \"\"";
+  if (!isStoredType(type))
+    return emitError() << "expects elements of type f64, f32, f16, bf16, i16 "
+                          "or i8, but got "
+                       << type;
+  return success();
+}
+
 void DfaDialect::registerAttributes() {
   addAttributes<
 #define GET_ATTRDEF_LIST

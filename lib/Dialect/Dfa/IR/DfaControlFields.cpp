@@ -28,9 +28,14 @@ static constexpr Field fields[] = {
 #include "dfa-rt/control.def"
 };
 
+/// Reserved words are in the list for the struct's size only.
+static bool isReserved(const Field &field) {
+  return field.name.starts_with("reserved");
+}
+
 static const Field *findField(StringRef name) {
   for (const Field &field : fields)
-    if (field.name == name)
+    if (field.name == name && !isReserved(field))
       return &field;
   return nullptr;
 }
@@ -59,7 +64,7 @@ int64_t dfa::getControlFieldOffset(StringRef name) {
 std::string dfa::listControlFields() {
   std::string list;
   for (const Field &field : fields) {
-    if (field.name.starts_with("reserved"))
+    if (isReserved(field))
       continue;
     if (!list.empty())
       list += ", ";

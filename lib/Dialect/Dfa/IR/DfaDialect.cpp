@@ -10,6 +10,8 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::dfa;
 
@@ -31,6 +33,17 @@ Operation *DfaDialect::materializeConstant(OpBuilder &builder, Attribute value,
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
+/// What the runtime and the scaler's arithmetic need of an initial value.
+static StringRef getFieldBound(StringRef name, double value) {
+  if (name == "scale" || name == "growth_factor" || name == "backoff_factor" ||
+      name == "average" || name == "growth_interval")
+    return value > 0 ? "" : "above 0";
+  // Counts down past zero while overflows last.
+  if (name == "hysteresis_tracker")
+    return "";
+  return value >= 0 ? "" : "at least 0";
+}
+
 /// Checks one entry of the `dfa.control` dictionary.
 static LogicalResult verifyControlField(Operation *op, NamedAttribute entry) {
   Type type = getControlFieldType(entry.getName(), op->getContext());
@@ -44,16 +57,36 @@ static LogicalResult verifyControlField(Operation *op, NamedAttribute entry) {
       return op->emitOpError("expects control field '")
              << entry.getName().getValue() << "' to be a float, but got "
              << entry.getValue();
-    if (!value.getValue().isFinite())
+    double number = value.getValueAsDouble();
+    if (type.isF32())
+      number = static_cast<float>(number);
+    if (!std::isfinite(number))
       return op->emitOpError("expects control field '")
-             << entry.getName().getValue() << "' to be finite, but got "
-             << value;
+             << entry.getName().getValue() << "' to be finite as " << type
+             << ", but got " << value;
+    StringRef bound = getFieldBound(entry.getName(), number);
+    if (!bound.empty())
+      return op->emitOpError("expects control field '")
+             << entry.getName().getValue() << "' to be " << bound
+             << ", but got " << value;
     return success();
   }
-  if (!isa<IntegerAttr>(entry.getValue()))
+  auto value = dyn_cast<IntegerAttr>(entry.getValue());
+  if (!value)
     return op->emitOpError("expects control field '")
            << entry.getName().getValue() << "' to be an integer, but got "
            << entry.getValue();
+  if (!value.getValue().isSignedIntN(type.getIntOrFloatBitWidth()))
+    return op->emitOpError("expects control field '")
+           << entry.getName().getValue() << "' to fit " << type
+           << ", but got " << value;
+  StringRef bound = getFieldBound(
+      entry.getName(),
+      static_cast<double>(value.getValue().getSExtValue()));
+  if (!bound.empty())
+    return op->emitOpError("expects control field '")
+           << entry.getName().getValue() << "' to be " << bound << ", but got "
+           << value;
   return success();
 }
 
@@ -97,9 +130,8 @@ static LogicalResult verifyRole(Operation *op, Type type, StringRef what,
 LogicalResult DfaDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                    unsigned argument,
                                                    NamedAttribute attribute) {
-  auto function = dyn_cast<FunctionOpInterface>(op);
-  if (!function)
-    return op->emitOpError("expects '") << kRoleAttr << "' on functions only";
+  // Called by the function interface's own verifier only.
+  auto function = cast<FunctionOpInterface>(op);
   return verifyRole(op, function.getArgumentTypes()[argument], "argument",
                     argument, attribute);
 }
@@ -108,9 +140,7 @@ LogicalResult
 DfaDialect::verifyRegionResultAttribute(Operation *op, unsigned,
                                         unsigned result,
                                         NamedAttribute attribute) {
-  auto function = dyn_cast<FunctionOpInterface>(op);
-  if (!function)
-    return op->emitOpError("expects '") << kRoleAttr << "' on functions only";
+  auto function = cast<FunctionOpInterface>(op);
   return verifyRole(op, function.getResultTypes()[result], "result", result,
                     attribute);
 }

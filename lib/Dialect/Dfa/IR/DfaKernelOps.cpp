@@ -28,6 +28,31 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
+/// A kernel is on a class of a layout. A layout that is not in scope is not
+/// looked into: kernels are compiled apart from it.
+static LogicalResult verifyClass(Operation *op, SymbolRefAttr cls,
+                                 SymbolTableCollection &tables) {
+  if (cls.getNestedReferences().size() != 1)
+    return op->emitOpError("expects a class of a layout, as in "
+                           "'@layout::@class', but got ")
+           << cls;
+  LayoutOp layout = tables.lookupNearestSymbolFrom<LayoutOp>(
+      op, FlatSymbolRefAttr::get(cls.getRootReference()));
+  if (!layout || layout.getClass(cls.getLeafReference().getValue()))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expects ")
+                            << cls << " to be a 'dfa.class', but found none";
+  diag.attachNote(layout.getLoc()) << "layout defined here";
+  return diag;
+}
+
+LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyClass(*this, getCls(), tables);
+}
+LogicalResult SegmentKernelOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyClass(*this, getCls(), tables);
+}
+
 /// The region's block ends in a dfa.yield of the expected types.
 static LogicalResult verifyYield(Operation *op, Region &region,
                                  StringRef what, TypeRange expected) {
@@ -72,8 +97,6 @@ LogicalResult KernelOp::verifyRegions() {
   return verifyYield(*this, getBody(), "'body'", results);
 }
 
-LogicalResult ControlKernelOp::verify() { return success(); }
-
 LogicalResult ControlKernelOp::verifyRegions() {
   SmallVector<Type> arguments(getAccumulators().size(),
                               Float64Type::get(getContext()));
@@ -81,8 +104,6 @@ LogicalResult ControlKernelOp::verifyRegions() {
     return failure();
   return verifyYield(*this, getBody(), "the body", {});
 }
-
-LogicalResult SegmentKernelOp::verify() { return success(); }
 
 LogicalResult SegmentKernelOp::verifyRegions() {
   SmallVector<Type> arguments(getAccumulators().size(),
@@ -149,6 +170,8 @@ LogicalResult LoadHyperOp::verify() {
   if (static_cast<int64_t>(getColumn()) < 0)
     return emitOpError("expects a column of at least 0, but got ")
            << static_cast<int64_t>(getColumn());
+  if (getName().empty())
+    return emitOpError("expects the name of a hyper-parameter, but got \"\"");
   return verifyType(*this, Float64Type::get(getContext()),
                     getResult().getType());
 }

@@ -64,10 +64,11 @@ ClassOp LayoutOp::getClass(StringRef name) {
 }
 
 MeshOp LayoutOp::getMeshOp() {
-  if (!getMeshAttr())
+  Operation *scope = getOperation()->getParentOp();
+  if (!getMeshAttr() || !scope)
     return {};
-  return ::mlir::SymbolTable::lookupNearestSymbolFrom<MeshOp>(
-      getOperation()->getParentOp(), getMeshAttr());
+  return ::mlir::SymbolTable::lookupNearestSymbolFrom<MeshOp>(scope,
+                                                              getMeshAttr());
 }
 
 LogicalResult LayoutOp::verify() {
@@ -208,12 +209,14 @@ LogicalResult ParamOp::verify() {
     return emitOpError("expects a tensor type without encoding, but got ")
            << getType();
   int64_t elements = 1;
-  for (int64_t dim : type.getShape())
-    if (dim != 0 && elements > std::numeric_limits<int64_t>::max() / 16 / dim)
+  for (int64_t dim : type.getShape()) {
+    // A dim of 0 makes the product 0, but the rest must not overflow either.
+    dim = std::max<int64_t>(dim, 1);
+    if (elements > std::numeric_limits<int64_t>::max() / 16 / dim)
       return emitOpError("expects fewer than 2^59 elements, but got ")
              << getType();
-    else
-      elements *= dim;
+    elements *= dim;
+  }
   if (static_cast<int64_t>(getGroup()) < 0)
     return emitOpError("expects a group of at least 0, but got ")
            << static_cast<int64_t>(getGroup());

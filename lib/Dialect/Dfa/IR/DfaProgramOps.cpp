@@ -20,15 +20,94 @@ LogicalResult ProgramOp::verify() {
     if (!names.insert(name.getValue()).second)
       return emitOpError("expects hyper-parameters that differ, but got ")
              << name << " twice";
-  if (static_cast<int64_t>(getAccumulators()) < 0 ||
-      static_cast<int64_t>(getGroupStats()) < 0)
-    return emitOpError("expects counts of at least 0");
   return success();
+}
+
+/// The class of a command and the array in it are in the program's tables.
+static LogicalResult
+verifyArray(Operation *op, const llvm::StringMap<ProgramClassOp> &classes,
+            FlatSymbolRefAttr cls, StringRef array = {}) {
+  auto it = classes.find(cls.getValue());
+  if (it == classes.end())
+    return op->emitOpError("expects ")
+           << cls << " to be a 'dfa.program_class' of the program";
+  ProgramClassOp tables = it->second;
+  if (array.empty() ||
+      llvm::is_contained(tables.getArrays().getAsValueRange<StringAttr>(),
+                         array))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expects an array of class ")
+                            << cls << ", but got '" << array << "'";
+  diag.attachNote(tables.getLoc()) << "class defined here";
+  return diag;
+}
+
+static LogicalResult
+verifyCommand(Operation *op, const llvm::StringMap<ProgramClassOp> &classes) {
+  if (auto launch = dyn_cast<LaunchElementsOp>(op))
+    return verifyArray(op, classes, launch.getClsAttr());
+  if (auto launch = dyn_cast<LaunchSegmentsOp>(op))
+    return verifyArray(op, classes, launch.getClsAttr());
+  if (auto loop = dyn_cast<ForEachBucketOp>(op))
+    return verifyArray(op, classes, loop.getClsAttr());
+  if (auto memset = dyn_cast<MemsetOp>(op))
+    return verifyArray(op, classes, memset.getClsAttr(), memset.getArray());
+  auto collective = dyn_cast<CollectiveOp>(op);
+  if (!collective || !collective.getClsAttr())
+    return success();
+  if (failed(verifyArray(op, classes, collective.getClsAttr(),
+                         collective.getSource())))
+    return failure();
+  return verifyArray(op, classes, collective.getClsAttr(),
+                     collective.getTarget());
+}
+
+/// The kernel is of the kind that the command launches, and its accumulators
+/// are among the program's. A kernel that is compiled already is not looked
+/// into.
+template <typename KernelT, typename LaunchT>
+static LogicalResult verifyKernel(ProgramOp program, LaunchT launch,
+                                  SymbolTableCollection &tables) {
+  Operation *found =
+      tables.lookupNearestSymbolFrom(program, launch.getKernelAttr());
+  if (!isa_and_nonnull<KernelOp, ControlKernelOp, SegmentKernelOp>(found))
+    return success();
+  auto kernel = dyn_cast<KernelT>(found);
+  if (!kernel) {
+    InFlightDiagnostic diag = launch.emitOpError("expects ")
+                              << launch.getKernelAttr() << " to be a '"
+                              << KernelT::getOperationName() << "'";
+    diag.attachNote(found->getLoc()) << "kernel defined here";
+    return diag;
+  }
+  uint64_t rows = kernel.getAccumulators().size();
+  if (launch.getAcc() <= program.getAccumulators() &&
+      rows <= program.getAccumulators() - launch.getAcc())
+    return success();
+  InFlightDiagnostic diag = launch.emitOpError("expects its ")
+                            << rows << " accumulators from row "
+                            << launch.getAcc() << " to be among the program's "
+                            << program.getAccumulators();
+  diag.attachNote(kernel.getLoc()) << "kernel defined here";
+  return diag;
+}
+
+LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &tables) {
+  WalkResult result = walk([&](Operation *op) -> WalkResult {
+    if (auto launch = dyn_cast<LaunchElementsOp>(op))
+      return verifyKernel<KernelOp>(*this, launch, tables);
+    if (auto launch = dyn_cast<LaunchControlOp>(op))
+      return verifyKernel<ControlKernelOp>(*this, launch, tables);
+    if (auto launch = dyn_cast<LaunchSegmentsOp>(op))
+      return verifyKernel<SegmentKernelOp>(*this, launch, tables);
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
 }
 
 LogicalResult ProgramOp::verifyRegions() {
   llvm::SmallDenseSet<Entry> entries;
-  llvm::StringSet<> classes;
+  llvm::StringMap<ProgramClassOp> classes;
   for (Operation &op : getBody().front()) {
     if (auto entry = dyn_cast<EntryOp>(op)) {
       if (!entries.insert(entry.getKind()).second)
@@ -40,11 +119,14 @@ LogicalResult ProgramOp::verifyRegions() {
     if (!cls)
       return op.emitOpError("is not allowed in a 'dfa.program'; expects "
                             "'dfa.program_class' or 'dfa.entry'");
-    if (!classes.insert(cls.getCls()).second)
+    if (!classes.try_emplace(cls.getCls(), cls).second)
       return cls.emitOpError("defines class ")
              << cls.getClsAttr() << " twice";
   }
-  return success();
+  WalkResult result = walk([&](Operation *op) -> WalkResult {
+    return verifyCommand(op, classes);
+  });
+  return failure(result.wasInterrupted());
 }
 
 LogicalResult ProgramClassOp::verify() {
@@ -58,9 +140,11 @@ LogicalResult ProgramClassOp::verify() {
     if (!names.insert(name.getValue()).second)
       return emitOpError("expects arrays that differ, but got ")
              << name << " twice";
-  if (static_cast<int64_t>(getDerived()) < 0)
-    return emitOpError("expects at least 0 derived values, but got ")
-           << static_cast<int64_t>(getDerived());
+  for (Type type : getTypes().getAsValueRange<TypeAttr>())
+    if (!isStoredType(type))
+      return emitOpError("expects arrays of type f64, f32, f16, bf16, i16 or "
+                         "i8, but got ")
+             << type;
   return success();
 }
 
@@ -75,6 +159,17 @@ LogicalResult CollectiveOp::verify() {
     return emitOpError("expects a class for array '") << getSource() << "'";
   if (isSums && static_cast<int64_t>(getAccs()) < 1)
     return emitOpError("expects at least one accumulator for 'sums'");
+  return success();
+}
+
+LogicalResult FetchOp::verify() {
+  Type expected = getControlFieldType(getField(), getContext());
+  if (!expected)
+    return emitOpError("has no control field '")
+           << getField() << "'; fields are " << listControlFields();
+  if (getResult().getType() != expected)
+    return emitOpError("expects type ")
+           << expected << ", but got " << getResult().getType();
   return success();
 }
 

@@ -54,6 +54,10 @@ LogicalResult UpdateOp::verify() {
       return emitOpError("expects result #")
              << index << " of its destination's type " << out << ", but got "
              << getResults()[index].getType();
+  for (auto [index, name] : llvm::enumerate(getHyper().getValue()))
+    if (llvm::is_contained(getHyper().getValue().take_front(index), name))
+      return emitOpError("expects hyper-parameters that differ, but got ")
+             << name << " twice";
   auto first = cast<FlatType>(getResults().front().getType());
   for (Type type : llvm::concat<const Type>(
            SmallVector<Type>(getInputs().getTypes()),
@@ -71,19 +75,21 @@ static LogicalResult verifyScalarRegion(UpdateOp update, Region &region,
                                         StringRef name) {
   for (Operation &op : region.front().without_terminator()) {
     bool known = isa<PowiOp>(op) ||
-                 isa<arith::ArithDialect, math::MathDialect>(op.getDialect());
-    if (known && op.getNumRegions() == 0)
+                 isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
+                     op.getDialect());
+    bool scalar = llvm::all_of(op.getResultTypes(), [](Type type) {
+      return type.isIntOrIndexOrFloat();
+    });
+    if (known && scalar)
       continue;
     InFlightDiagnostic diag =
         op.emitOpError("is not allowed in '")
-        << name << "' of 'dfa.update'; expects 'arith' and 'math' ops and "
-        << "'dfa.powi'";
+        << name << "' of 'dfa.update'; expects 'arith' and 'math' ops on "
+        << "scalars and 'dfa.powi'";
     diag.attachNote(update.getLoc()) << "in this update";
     return diag;
   }
-  if (isa<YieldOp>(region.front().getTerminator()))
-    return success();
-  return update.emitOpError("expects '") << name << "' to end in 'dfa.yield'";
+  return success();
 }
 
 static LogicalResult verifyTypes(Operation *op, StringRef what,

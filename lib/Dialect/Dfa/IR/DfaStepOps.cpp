@@ -141,9 +141,6 @@ void UnscaleOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 //===----------------------------------------------------------------------===//
 
 LogicalResult ClipOp::verify() {
-  if (auto per = dyn_cast<PerType>(getNorm().getType()))
-    if (!per.getElementType().isF64())
-      return emitOpError("expects norms of type f64, but got ") << per;
   return verifyComputeType(*this, getInput().getType(), "an input");
 }
 
@@ -189,6 +186,22 @@ LogicalResult EncodeOp::verify() {
 LogicalResult DecodeOp::verify() {
   return verifyStored(*this, getFormat(), getStored().getTypes(),
                       getResult().getType(), "operands");
+}
+
+/// Encoding what was decoded gives the stored elements back, where decoding is
+/// exact (an f64 is not). The name of f32 is that of the identity.
+LogicalResult EncodeOp::fold(FoldAdaptor,
+                             SmallVectorImpl<OpFoldResult> &results) {
+  if (getFormat() == Format::F32) {
+    results.push_back(getInput());
+    return success();
+  }
+  auto decode = getInput().getDefiningOp<DecodeOp>();
+  if (!decode || decode.getFormat() != getFormat() ||
+      getFormat() == Format::F64)
+    return failure();
+  llvm::append_range(results, decode.getStored());
+  return success();
 }
 
 OpFoldResult DecodeOp::fold(FoldAdaptor) {
@@ -242,8 +255,6 @@ void NonFiniteOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 }
 
 LogicalResult CombineOp::verify() {
-  if (getPartials().empty())
-    return emitOpError("expects at least one partial");
   if (!getAxes())
     return success();
   if (getAxes()->empty())
@@ -323,6 +334,33 @@ LogicalResult ZeroGradOp::verify() {
 // Collectives
 //===----------------------------------------------------------------------===//
 
+/// Layouts are cut along this axis.
+static constexpr StringLiteral shardAxis = "shard";
+
+static LogicalResult verifyReduced(Operation *op, FlatType type) {
+  if (isa<FloatType>(type.getElementType()))
+    return success();
+  return op->emitOpError("expects float elements, but got ") << type;
+}
+
+/// Ranks along the axis hold the same elements, or there is nothing to reduce
+/// or to copy between them.
+static LogicalResult verifyAlike(Operation *op, FlatType type, StringRef axis) {
+  if (type.getPart() == Part::Full || axis != shardAxis)
+    return success();
+  return op->emitOpError("expects an axis on which ranks hold the same "
+                         "elements, but ")
+         << type << " differs along '" << axis << "'";
+}
+
+static LogicalResult verifyCut(Operation *op, StringRef axis) {
+  if (axis == shardAxis)
+    return success();
+  return op->emitOpError("expects axis 'shard', along which layouts are cut, "
+                         "but got '")
+         << axis << "'";
+}
+
 /// One collective's value goes from part `from` to part `to`.
 static LogicalResult verifyParts(Operation *op, FlatType input, Part from,
                                  FlatType result, Part to) {
@@ -336,6 +374,9 @@ static LogicalResult verifyParts(Operation *op, FlatType input, Part from,
 }
 
 LogicalResult ReduceScatterOp::verify() {
+  if (failed(verifyReduced(*this, getInput().getType())) ||
+      failed(verifyCut(*this, getAxis())))
+    return failure();
   if (failed(verifyParts(*this, getInput().getType(), Part::Full,
                          getResult().getType(), Part::Shard)))
     return failure();
@@ -343,10 +384,15 @@ LogicalResult ReduceScatterOp::verify() {
 }
 
 LogicalResult AllReduceOp::verify() {
+  if (failed(verifyReduced(*this, getInput().getType())) ||
+      failed(verifyAlike(*this, getInput().getType(), getAxis())))
+    return failure();
   return verifyAxis(*this, getInput().getType(), getAxis());
 }
 
 LogicalResult AllGatherOp::verify() {
+  if (failed(verifyCut(*this, getAxis())))
+    return failure();
   if (failed(verifyParts(*this, getInput().getType(), Part::Shard,
                          getResult().getType(), Part::Full)))
     return failure();
@@ -354,6 +400,8 @@ LogicalResult AllGatherOp::verify() {
 }
 
 LogicalResult BroadcastOp::verify() {
+  if (failed(verifyAlike(*this, getInput().getType(), getAxis())))
+    return failure();
   if (failed(verifyAxis(*this, getInput().getType(), getAxis())))
     return failure();
   int64_t root = getRoot();

@@ -7,6 +7,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::dfa;
 
@@ -20,12 +22,15 @@ void DfaDialect::registerTypes() {
       >();
 }
 
+bool dfa::isStoredType(Type type) {
+  return type.isF64() || type.isF32() || type.isF16() || type.isBF16() ||
+         type.isInteger(16) || type.isInteger(8);
+}
+
 LogicalResult FlatType::verify(function_ref<InFlightDiagnostic()> emitError,
                                FlatSymbolRefAttr, FlatSymbolRefAttr, Part,
                                Type elementType) {
-  if (elementType.isF64() || elementType.isF32() || elementType.isF16() ||
-      elementType.isBF16() || elementType.isInteger(16) ||
-      elementType.isInteger(8))
+  if (isStoredType(elementType))
     return success();
   return emitError() << "expects elements of type f64, f32, f16, bf16, i16 or "
                         "i8, but got "
