@@ -63,6 +63,9 @@ namespace mlir::dfa {
 /// has bf16 and i16, every other format one.
 SmallVector<Type> getStoredTypes(Format format, MLIRContext *context);
 
+/// Whether an array of the runtime may have elements of this type.
+bool isStoredType(Type type);
+
 /// MLIR type of a field of the control block, or null if there is no such
 /// field. Fields are those of dfa-rt/control.def.
 Type getControlFieldType(StringRef field, MLIRContext *context);
