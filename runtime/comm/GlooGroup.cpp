@@ -8,9 +8,9 @@
 
 #include "comm/GlooGroup.h"
 
+#include "comm/GlooMesh.h"
 #include "comm/LocalReduce.h"
 
-#include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <algorithm>
@@ -18,7 +18,6 @@
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
-#include <thread>
 
 namespace dfa::rt {
 
@@ -31,61 +30,9 @@ using Buffer = gloo::transport::UnboundBuffer;
 /// round instead of two.
 constexpr int64_t kSmallBytes = 16384;
 
-struct TimedOut : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// Gives Gloo our store during the connection phase.
-class StoreAdapter : public gloo::rendezvous::Store {
-public:
-  StoreAdapter(rt::Store &store, Milliseconds timeout,
-               const std::function<bool()> &cancelled)
-      : store(store), cancelled(cancelled), deadline(Clock::now() + timeout) {}
-
-  void set(const std::string &key, const std::vector<char> &data) override {
-    check(store.set(key, std::string(data.begin(), data.end())));
-  }
-  std::vector<char> get(const std::string &key) override {
-    std::string value;
-    bool found = false;
-    Milliseconds pause(1);
-    // Polled, so that a peer's death ends the wait at once.
-    while (true) {
-      check(store.tryGet(key, value, found));
-      if (found)
-        break;
-      if (Clock::now() >= deadline)
-        throw TimedOut("a peer did not publish its address in time");
-      if (cancelled())
-        throw std::runtime_error("");
-      std::this_thread::sleep_for(pause);
-      pause = std::min(pause * 2, Milliseconds(20));
-    }
-    return std::vector<char>(value.begin(), value.end());
-  }
-  void wait(const std::vector<std::string> &keys) override {
-    for (const std::string &key : keys)
-      get(key);
-  }
-  void wait(const std::vector<std::string> &keys,
-            const std::chrono::milliseconds &) override {
-    wait(keys); // ours is the shorter deadline
-  }
-
-private:
-  static void check(const Status &status) {
-    if (!status.ok())
-      throw std::runtime_error(status.message());
-  }
-  rt::Store &store;
-  const std::function<bool()> &cancelled;
-  Clock::time_point deadline;
-};
-
 class Group : public GlooGroup {
 public:
-  Group(std::shared_ptr<gloo::rendezvous::Context> context,
-        Milliseconds timeout)
+  Group(std::shared_ptr<gloo::Context> context, Milliseconds timeout)
       : context(std::move(context)), timeout(timeout) {}
 
   int rank() const override { return context->rank; }
@@ -165,7 +112,7 @@ private:
     try {
       body();
       return true;
-    } catch (const TimedOut &caught) {
+    } catch (const GlooTimedOut &caught) {
       error = {caught.what(), true};
     } catch (const std::exception &caught) {
       // Gloo says the same of a timeout and of a broken pipe: text decides.
@@ -192,7 +139,7 @@ private:
     return scratch.data();
   }
 
-  std::shared_ptr<gloo::rendezvous::Context> context;
+  std::shared_ptr<gloo::Context> context;
   const Milliseconds timeout;
   /// The channel of one message. Sizes are part of it for the same reason as
   /// the identity: a longer message than expected ends the process in Gloo.
@@ -357,15 +304,11 @@ bool GlooGroup::connect(int rank, int size, const std::string &address,
     gloo::transport::tcp::attr attributes(address.c_str());
     std::shared_ptr<gloo::transport::Device> device =
         gloo::transport::tcp::CreateDevice(attributes);
-    std::shared_ptr<gloo::rendezvous::Context> context =
-        std::make_shared<gloo::rendezvous::Context>(rank, size);
-    // Gloo waits five times this long for a connection.
-    context->setTimeout(std::max(timeout / 5, Milliseconds(200)));
-    StoreAdapter adapter(store, timeout, cancelled);
-    context->connectFullMesh(adapter, device);
+    std::shared_ptr<GlooMesh> context = std::make_shared<GlooMesh>(rank, size);
+    context->connect(store, device, timeout, cancelled);
     group = std::make_unique<Group>(std::move(context), timeout);
     return true;
-  } catch (const TimedOut &caught) {
+  } catch (const GlooTimedOut &caught) {
     error = {caught.what(), true};
   } catch (const std::exception &caught) {
     std::string text = caught.what();
