@@ -127,6 +127,10 @@ public:
   virtual std::string name() const = 0;
   virtual DeviceCounters counters() const = 0;
 
+  /// Makes the device current on the calling thread for good, and lets that
+  /// thread call the driver while others capture. For threads of our own.
+  virtual Status makeCurrent() = 0;
+
   // Memory. Device memory is aligned to 256 bytes; host memory is pinned, and
   // is reachable from every stream.
   virtual Status allocate(size_t bytes, void **memory) = 0;

@@ -34,6 +34,7 @@ struct dfa_rt_program {
 struct dfa_rt_layout {
   dfa::layout::PlanInput input;
   std::unique_ptr<dfa::layout::Plan> plan;
+  std::string text;
 };
 
 struct dfa_rt_communicator {

@@ -4,6 +4,7 @@
 // dfa_rt.h: programs and layouts.
 
 #include "capi/Handles.h"
+#include "layout/Dump.h"
 
 #include <cstring>
 
@@ -188,6 +189,7 @@ dfa_rt_status_t dfa_rt_layout_plan(dfa_rt_layout_t *layout) {
     if (!plan.ok())
       return convert(plan.status());
     layout->plan = std::make_unique<layout::Plan>(std::move(*plan));
+    layout->text = layout::planText(*layout->plan);
     return Status();
   });
 }
@@ -235,4 +237,8 @@ int64_t dfa_rt_layout_bucket_at(const dfa_rt_layout_t *layout,
   if (position < 0 || position >= dfa_rt_layout_bucket_count(layout))
     return -1;
   return layout->plan->bucketOrder()[position];
+}
+
+const char *dfa_rt_layout_text(const dfa_rt_layout_t *layout) {
+  return layout ? layout->text.c_str() : "";
 }

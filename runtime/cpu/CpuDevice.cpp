@@ -74,6 +74,8 @@ public:
             launches.load()};
   }
 
+  Status makeCurrent() override { return Status(); }
+
   Status allocate(size_t bytes, void **memory) override {
     if (!callbacks.allocate)
       return allocateHost(bytes, memory);

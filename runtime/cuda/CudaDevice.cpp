@@ -45,6 +45,12 @@ public:
             launches.load()};
   }
 
+  Status makeCurrent() override {
+    int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    DFA_RT_TRY(DFA_CUDA(ctxSetCurrent, context));
+    return DFA_CUDA(exchangeCaptureMode, &mode);
+  }
+
   // === Memory ===============================================================
 
   Status allocate(size_t bytes, void **memory) override {

@@ -72,6 +72,7 @@ struct Copy2D {
   F(primaryRetain, "cuDevicePrimaryCtxRetain", (Handle *, DeviceOrdinal))      \
   F(primaryRelease, "cuDevicePrimaryCtxRelease_v2", (DeviceOrdinal))           \
   F(ctxPush, "cuCtxPushCurrent_v2", (Handle))                                  \
+  F(ctxSetCurrent, "cuCtxSetCurrent", (Handle))                                \
   F(ctxPop, "cuCtxPopCurrent_v2", (Handle *))                                  \
   F(exchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))         \
   F(memAlloc, "cuMemAlloc_v2", (DevicePointer *, size_t))                      \

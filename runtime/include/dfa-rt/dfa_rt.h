@@ -46,6 +46,7 @@ typedef enum dfa_rt_status {
 typedef struct dfa_rt_device dfa_rt_device_t;
 typedef struct dfa_rt_program dfa_rt_program_t;
 typedef struct dfa_rt_layout dfa_rt_layout_t;
+typedef struct dfa_rt_group dfa_rt_group_t;
 typedef struct dfa_rt_communicator dfa_rt_communicator_t;
 typedef struct dfa_rt_optimizer dfa_rt_optimizer_t;
 
@@ -223,13 +224,77 @@ DFA_RT_API int64_t dfa_rt_layout_bucket_count(const dfa_rt_layout_t *layout);
 DFA_RT_API dfa_rt_status_t dfa_rt_layout_bucket(const dfa_rt_layout_t *layout,
                                                 int64_t bucket,
                                                 dfa_rt_bucket_t *info);
+/* The plan as text, equal on all ranks; valid as long as the handle. */
+DFA_RT_API const char *dfa_rt_layout_text(const dfa_rt_layout_t *layout);
 /* The bucket that starts its collectives as number `position`; -1 if none. */
 DFA_RT_API int64_t dfa_rt_layout_bucket_at(const dfa_rt_layout_t *layout,
                                            int64_t position);
 
-/* === Communicators ======================================================= */
+/* === Groups and communicators ============================================ */
 
-/* Made by the transports; see their own declarations. */
+/* A key-value store of the caller. Functions return 0, or anything else for a
+ * failure. `get` waits for the key; a value longer than `capacity` is reported
+ * by its length in `bytes`, and asked for again. `add` adds to a counter. */
+typedef struct dfa_rt_store {
+  int (*set)(void *context, const char *key, const void *data, size_t bytes);
+  int (*get)(void *context, const char *key, void *data, size_t capacity,
+             size_t *bytes, int64_t timeout_ms);
+  int (*add)(void *context, const char *key, int64_t delta, int64_t *sum);
+  void *context;
+} dfa_rt_store_t;
+
+typedef struct dfa_rt_group_options {
+  size_t struct_size; /* sizeof(dfa_rt_group_options_t) */
+  dfa_rt_device_t *device;
+  const char *transport;         /* "gloo" or "nccl" */
+  const char *const *axis_names; /* slowest first */
+  const int32_t *axis_sizes;
+  int32_t axis_count;
+  const int32_t *ranks; /* world ranks of the mesh; null: all */
+  int32_t rank_count;
+  int32_t rank; /* -1: this and the next three from the environment */
+  int32_t world_size;
+  int32_t local_rank;
+  int32_t local_world_size;
+  const char *run_id;          /* null: from the environment */
+  int32_t instance;            /* tells apart several groups of one run */
+  double timeout_s;            /* 0: DFA_TIMEOUT_S, or 300 */
+  const dfa_rt_store_t *store; /* null: DFA_STORE; copied */
+} dfa_rt_group_options_t;
+
+/* Connects all ranks of a mesh; each of them calls it. */
+DFA_RT_API dfa_rt_status_t dfa_rt_group_create(
+    const dfa_rt_group_options_t *options, dfa_rt_group_t **group);
+DFA_RT_API void dfa_rt_group_release(dfa_rt_group_t *group);
+/* Releases the transport; fails while recordings that use it live. */
+DFA_RT_API dfa_rt_status_t dfa_rt_group_close(dfa_rt_group_t *group);
+
+/* The communicator along an axis. */
+DFA_RT_API dfa_rt_status_t
+dfa_rt_group_axis(dfa_rt_group_t *group, const char *name,
+                  dfa_rt_communicator_t **communicator);
+/* Compares a text over all ranks, collectively: a difference is an error on
+ * all of them that shows the first differing line. */
+DFA_RT_API dfa_rt_status_t dfa_rt_group_agree(dfa_rt_group_t *group,
+                                              const char *text);
+/* Tells all ranks that this one cannot go on. */
+DFA_RT_API void dfa_rt_group_report(dfa_rt_group_t *group,
+                                    const char *reason);
+/* Lines about transport, interface and groups; valid as long as the handle. */
+DFA_RT_API const char *dfa_rt_group_describe(dfa_rt_group_t *group);
+
+/* The failure found by the watchdog. Strings are valid as long as the group. */
+typedef struct dfa_rt_failure {
+  int32_t rank; /* the culprit, or -1 if no rank is to blame */
+  int64_t bucket;
+  const char *collective;
+  const char *reason;
+} dfa_rt_failure_t;
+/* False if all is well so far. */
+DFA_RT_API bool dfa_rt_group_failure(dfa_rt_group_t *group,
+                                     dfa_rt_failure_t *failure);
+
+/* A communicator keeps its group's transport alive. */
 DFA_RT_API void
 dfa_rt_communicator_release(dfa_rt_communicator_t *communicator);
 DFA_RT_API int32_t

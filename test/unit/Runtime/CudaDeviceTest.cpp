@@ -110,6 +110,14 @@ TEST_F(Cuda, RefusesUnknownOrdinals) {
   }
 }
 
+TEST_F(Cuda, ThreadsOfOursStayInTheContextAndRelaxed) {
+  driver.calls.clear();
+  ok(device->makeCurrent());
+  EXPECT_EQ(driver.calls, std::vector<std::string>{"ctxSetCurrent"});
+  EXPECT_EQ(driver.captureMode, int(cuda::CU_STREAM_CAPTURE_MODE_RELAXED));
+  driver.captureMode = 0;
+}
+
 // === Launch shapes ==========================================================
 
 TEST_F(Cuda, ElementLaunchShape) {

@@ -184,6 +184,12 @@ static void fillDevice(DriverApi &api) {
   };
   api.ctxPush = ctxPush;
   api.ctxPop = ctxPop;
+  api.ctxSetCurrent = [](Handle context) {
+    if (context != &primaryContext)
+      fake().violations.push_back("sets an unknown context");
+    fake().calls.push_back("ctxSetCurrent");
+    return 0;
+  };
   api.exchangeCaptureMode = exchangeCaptureMode;
 }
 
