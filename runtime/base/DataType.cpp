@@ -16,8 +16,8 @@ struct TypeInfo {
 
 // In the order of the enumeration.
 static constexpr TypeInfo typeInfos[] = {
-    {"f64", 8}, {"f32", 4}, {"f16", 2},       {"bf16", 2},
-    {"i64", 8}, {"i32", 4}, {"i16", 2},       {"i8", 1},
+    {"f64", 8}, {"f32", 4},       {"f16", 2},    {"bf16", 2},
+    {"i64", 8}, {"i32", 4},       {"i16", 2},    {"i8", 1},
     {"u32", 4}, {"remainder", 2}, {"f8e4m3", 1}, {"f8e5m2", 1},
 };
 

@@ -58,8 +58,8 @@ struct ElementLaunch {
   double *partials;
   int64_t partialStride;
   // Not arguments: the launch shape.
-  uint32_t block;        // threads a block
-  bool accumulates;      // a warp handles one atom
+  uint32_t block;   // threads a block
+  bool accumulates; // a warp handles one atom
 };
 
 /// Arguments of a control kernel, in the order of abi.h.

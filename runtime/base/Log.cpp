@@ -48,8 +48,7 @@ void log(LogLevel at, const char *pattern, ...) {
   std::vsnprintf(text, sizeof(text), pattern, arguments);
   va_end(arguments);
   // One call, so that lines of several threads do not mix.
-  std::fprintf(stderr, "dfa: %s: %s\n", levelNames[static_cast<int>(at)],
-               text);
+  std::fprintf(stderr, "dfa: %s: %s\n", levelNames[static_cast<int>(at)], text);
 }
 
 } // namespace dfa::rt

@@ -50,8 +50,7 @@ dfa_rt_status_t dfa_rt_set_log_level(int32_t level) {
   return guard([&]() -> Status {
     if (level < 0 || level > 4)
       return DFA_RT_ERROR(InvalidArgument,
-                          "expects a log level from 0 to 4, but got %d",
-                          level);
+                          "expects a log level from 0 to 4, but got %d", level);
     setLogLevel(static_cast<LogLevel>(level));
     return Status();
   });
@@ -115,9 +114,8 @@ dfa_rt_device_set_allocator(dfa_rt_device_t *device,
   });
 }
 
-dfa_rt_status_t
-dfa_rt_device_get_counters(const dfa_rt_device_t *device,
-                           dfa_rt_device_counters_t *counters) {
+dfa_rt_status_t dfa_rt_device_get_counters(const dfa_rt_device_t *device,
+                                           dfa_rt_device_counters_t *counters) {
   return guard([&]() -> Status {
     DFA_RT_TRY(required(device, "device"));
     DFA_RT_TRY(required(counters, "counters"));
@@ -191,13 +189,11 @@ void dfa_rt_communicator_release(dfa_rt_communicator_t *communicator) {
   delete communicator;
 }
 
-int32_t
-dfa_rt_communicator_rank(const dfa_rt_communicator_t *communicator) {
+int32_t dfa_rt_communicator_rank(const dfa_rt_communicator_t *communicator) {
   return communicator ? communicator->communicator->rank() : 0;
 }
 
-int32_t
-dfa_rt_communicator_size(const dfa_rt_communicator_t *communicator) {
+int32_t dfa_rt_communicator_size(const dfa_rt_communicator_t *communicator) {
   return communicator ? communicator->communicator->size() : 1;
 }
 

@@ -39,6 +39,9 @@ static Status readLaunch(const dfa_rt_group_options_t &options,
     flags.localRank = options.local_rank;
     flags.localWorldSize = options.local_world_size;
   }
+  // With a store of the caller no address is needed; this one is never opened.
+  if (options.store)
+    flags.store = "file:/callbacks";
   if (options.run_id)
     flags.runId = options.run_id;
   return resolveLaunch(flags, environment, launch);
@@ -97,8 +100,8 @@ dfa_rt_status_t dfa_rt_group_create(const dfa_rt_group_options_t *options,
       return DFA_RT_ERROR(InvalidArgument,
                           "expects a timeout of up to 1e9 seconds, but got %g",
                           seconds);
-    made.timeout = Milliseconds(
-        static_cast<int64_t>(std::ceil(seconds * 1000)));
+    made.timeout =
+        Milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
     made.instance = options->instance;
     made.device = state->device.get();
     made.enterDevice = [device = state->device.get()] {

@@ -134,8 +134,7 @@ dfa_rt_status_t dfa_rt_layout_add_class(dfa_rt_layout_t *layout,
 }
 
 dfa_rt_status_t dfa_rt_layout_add_array(dfa_rt_layout_t *layout,
-                                        const char *name,
-                                        const char *format) {
+                                        const char *name, const char *format) {
   return guard([&]() -> Status {
     DFA_RT_TRY(open(layout));
     DFA_RT_TRY(required(name, "name"));

@@ -130,17 +130,17 @@ dfa_rt_status_t dfa_rt_optimizer_bind_segments(dfa_rt_optimizer_t *optimizer,
 }
 
 dfa_rt_status_t dfa_rt_optimizer_bind_bucket(dfa_rt_optimizer_t *optimizer,
-                                             int64_t class_index,
-                                             int64_t array, int64_t bucket,
-                                             void *address) {
+                                             int64_t class_index, int64_t array,
+                                             int64_t bucket, void *address) {
   return with(optimizer, [&](Optimizer &it) {
     return it.bindBucket(class_index, array, bucket, address);
   });
 }
 
-dfa_rt_status_t dfa_rt_optimizer_segment_address(
-    dfa_rt_optimizer_t *optimizer, int64_t class_index, int64_t array,
-    int64_t segment, void **address) {
+dfa_rt_status_t dfa_rt_optimizer_segment_address(dfa_rt_optimizer_t *optimizer,
+                                                 int64_t class_index,
+                                                 int64_t array, int64_t segment,
+                                                 void **address) {
   return with(optimizer, [&](Optimizer &it) {
     return store(it.segmentAddress(class_index, array, segment), address);
   });
@@ -149,9 +149,8 @@ dfa_rt_status_t dfa_rt_optimizer_segment_address(
 dfa_rt_status_t dfa_rt_optimizer_set_hyper(dfa_rt_optimizer_t *optimizer,
                                            int64_t group, int64_t column,
                                            double value) {
-  return with(optimizer, [&](Optimizer &it) {
-    return it.setHyper(group, column, value);
-  });
+  return with(optimizer,
+              [&](Optimizer &it) { return it.setHyper(group, column, value); });
 }
 
 dfa_rt_status_t dfa_rt_optimizer_get_hyper(dfa_rt_optimizer_t *optimizer,
@@ -189,8 +188,7 @@ dfa_rt_status_t dfa_rt_optimizer_run(dfa_rt_optimizer_t *optimizer,
 }
 
 dfa_rt_status_t dfa_rt_optimizer_run_bucket(dfa_rt_optimizer_t *optimizer,
-                                            int64_t entry,
-                                            int64_t class_index,
+                                            int64_t entry, int64_t class_index,
                                             int64_t bucket,
                                             dfa_rt_stream_t stream) {
   return with(optimizer, [&](Optimizer &it) {
@@ -217,8 +215,7 @@ dfa_rt_status_t dfa_rt_optimizer_mirror_control(dfa_rt_optimizer_t *optimizer,
 }
 
 dfa_rt_status_t dfa_rt_optimizer_fetch_control(dfa_rt_optimizer_t *optimizer,
-                                               const char *field,
-                                               double *value,
+                                               const char *field, double *value,
                                                dfa_rt_stream_t stream) {
   return with(optimizer, [&](Optimizer &it) -> Status {
     DFA_RT_TRY(required(field, "field"));
@@ -236,8 +233,8 @@ dfa_rt_status_t dfa_rt_optimizer_fetch_step(dfa_rt_optimizer_t *optimizer,
 }
 
 dfa_rt_status_t dfa_rt_optimizer_set_step(dfa_rt_optimizer_t *optimizer,
-                                          int64_t class_index,
-                                          int64_t segment, int64_t step,
+                                          int64_t class_index, int64_t segment,
+                                          int64_t step,
                                           dfa_rt_stream_t stream) {
   return with(optimizer, [&](Optimizer &it) {
     return it.setStep(class_index, segment, step, Stream{stream});

@@ -26,10 +26,10 @@ using ElementKernel = void (*)(dfa_rt_control_t *, const void *,
 using ControlKernel = void (*)(dfa_rt_control_t *, const double *, int64_t,
                                int64_t, const double *, double *, int64_t,
                                double *, const double *, int64_t);
-using SegmentKernel = void (*)(dfa_rt_control_t *, const double *,
-                               const void *, dfa_rt_segment_state_t *, float *,
-                               int64_t, int64_t, const double *, int64_t,
-                               double *, int64_t, const double *);
+using SegmentKernel = void (*)(dfa_rt_control_t *, const double *, const void *,
+                               dfa_rt_segment_state_t *, float *, int64_t,
+                               int64_t, const double *, int64_t, double *,
+                               int64_t, const double *);
 
 struct CpuModule {
   std::function<void *(const char *)> resolve;
@@ -352,8 +352,7 @@ private:
                        size_t sourcePitch, size_t width, size_t height) {
     for (size_t row = 0; row < height; ++row)
       std::memcpy(static_cast<char *>(target) + row * targetPitch,
-                  static_cast<const char *>(source) + row * sourcePitch,
-                  width);
+                  static_cast<const char *>(source) + row * sourcePitch, width);
   }
 
   template <typename Arguments>
@@ -375,8 +374,8 @@ private:
   }
   void execute(Function function, const ControlLaunch &a) {
     reinterpret_cast<ControlKernel>(function.handle)(
-        a.control, a.partials, a.partialStride, a.atoms, a.groups,
-        a.groupStats, a.groupCount, a.localSums, a.gathered, a.ranks);
+        a.control, a.partials, a.partialStride, a.atoms, a.groups, a.groupStats,
+        a.groupCount, a.localSums, a.gathered, a.ranks);
   }
   void execute(Function function, const SegmentLaunch &arguments) {
     PoolTask<SegmentLaunch> task{function.handle, &arguments};

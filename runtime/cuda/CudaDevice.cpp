@@ -33,8 +33,7 @@ class CudaDevice : public Device {
 public:
   CudaDevice(const DriverApi &api, DeviceOrdinal ordinal, Handle context,
              std::string label)
-      : api(api), ordinal(ordinal), context(context),
-        label(std::move(label)) {}
+      : api(api), ordinal(ordinal), context(context), label(std::move(label)) {}
 
   ~CudaDevice() override { drop(DFA_CUDA(primaryRelease, ordinal)); }
 
@@ -203,8 +202,7 @@ public:
     char messages[4096] = "";
     int options[] = {CU_JIT_ERROR_LOG_BUFFER,
                      CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {messages,
-                      reinterpret_cast<void *>(sizeof(messages))};
+    void *values[] = {messages, reinterpret_cast<void *>(sizeof(messages))};
     Status status = DFA_CUDA(moduleLoadDataEx, &module.handle, image.data(), 2,
                              options, values);
     if (status.ok() || !messages[0])
@@ -222,8 +220,8 @@ public:
                      Function &function) override {
     Scope scope(*this);
     DFA_RT_TRY(scope.status);
-    Status status = DFA_CUDA(moduleGetFunction, &function.handle,
-                             module.handle, name.c_str());
+    Status status = DFA_CUDA(moduleGetFunction, &function.handle, module.handle,
+                             name.c_str());
     if (status.code() == Code::NotFound)
       return DFA_RT_ERROR(NotFound, "no kernel named '%s' in the image",
                           name.c_str());
@@ -243,18 +241,17 @@ public:
     int64_t end = a.chunkEnd;
     // What one grid may hold; larger tables take several launches.
     int64_t warps = std::max<uint32_t>(1, a.block / 32);
-    int64_t most = a.accumulates ? maxGrid * warps
-                                 : maxGrid >> a.blocksPerChunkLog2;
+    int64_t most =
+        a.accumulates ? maxGrid * warps : maxGrid >> a.blocksPerChunkLog2;
     for (; a.chunkBegin < end; a.chunkBegin = a.chunkEnd) {
       a.chunkEnd = std::min(end, a.chunkBegin + most);
       int64_t rows = a.chunkEnd - a.chunkBegin;
       int64_t grid = a.accumulates ? (rows + warps - 1) / warps
                                    : rows << a.blocksPerChunkLog2;
-      void *parameters[] = {&a.control,    &a.segments,
-                            &a.state,      &a.derived,
-                            &a.chunks,     &a.chunkBegin,
-                            &a.chunkEnd,   &a.blocksPerChunkLog2,
-                            &a.partials,   &a.partialStride};
+      void *parameters[] = {
+          &a.control,  &a.segments,     &a.state,    &a.derived,
+          &a.chunks,   &a.chunkBegin,   &a.chunkEnd, &a.blocksPerChunkLog2,
+          &a.partials, &a.partialStride};
       DFA_RT_TRY(start(function, grid, a.block, parameters, stream));
     }
     return Status();
@@ -265,10 +262,9 @@ public:
     Scope scope(*this);
     DFA_RT_TRY(scope.status);
     ControlLaunch a = arguments;
-    void *parameters[] = {&a.control,    &a.partials,   &a.partialStride,
-                          &a.atoms,      &a.groups,     &a.groupStats,
-                          &a.groupCount, &a.localSums,  &a.gathered,
-                          &a.ranks};
+    void *parameters[] = {
+        &a.control,    &a.partials,   &a.partialStride, &a.atoms,    &a.groups,
+        &a.groupStats, &a.groupCount, &a.localSums,     &a.gathered, &a.ranks};
     return start(function, 1, DFA_RT_CONTROL_BLOCK, parameters, stream);
   }
 
@@ -281,14 +277,21 @@ public:
     int64_t most = maxGrid * DFA_RT_SEGMENT_BLOCK;
     for (; a.segmentBegin < end; a.segmentBegin = a.segmentEnd) {
       a.segmentEnd = std::min(end, a.segmentBegin + most);
-      int64_t grid = (a.segmentEnd - a.segmentBegin + DFA_RT_SEGMENT_BLOCK -
-                      1) /
-                     DFA_RT_SEGMENT_BLOCK;
-      void *parameters[] = {
-          &a.control,      &a.groups,       &a.segments,
-          &a.state,        &a.derived,      &a.segmentBegin,
-          &a.segmentEnd,   &a.partials,     &a.partialStride,
-          &a.segmentStats, &a.segmentStatsStride, &a.groupStats};
+      int64_t grid =
+          (a.segmentEnd - a.segmentBegin + DFA_RT_SEGMENT_BLOCK - 1) /
+          DFA_RT_SEGMENT_BLOCK;
+      void *parameters[] = {&a.control,
+                            &a.groups,
+                            &a.segments,
+                            &a.state,
+                            &a.derived,
+                            &a.segmentBegin,
+                            &a.segmentEnd,
+                            &a.partials,
+                            &a.partialStride,
+                            &a.segmentStats,
+                            &a.segmentStatsStride,
+                            &a.groupStats};
       DFA_RT_TRY(
           start(function, grid, DFA_RT_SEGMENT_BLOCK, parameters, stream));
     }
@@ -425,9 +428,8 @@ private:
   Status start(Function function, int64_t grid, uint32_t block,
                void **parameters, Stream stream) {
     ++launches;
-    return DFA_CUDA(launchKernel, function.handle,
-                    static_cast<unsigned>(grid), 1, 1, block, 1, 1, 0,
-                    stream.handle, parameters, nullptr);
+    return DFA_CUDA(launchKernel, function.handle, static_cast<unsigned>(grid),
+                    1, 1, block, 1, 1, 0, stream.handle, parameters, nullptr);
   }
 
   const DriverApi &api;
@@ -449,9 +451,8 @@ Result<std::unique_ptr<Device>> createCudaDevice(const DriverApi &api,
   int count = 0;
   DFA_RT_TRY(DFA_CUDA(deviceGetCount, &count));
   if (ordinal < 0 || ordinal >= count)
-    return DFA_RT_ERROR(NotFound,
-                        "expects a CUDA device below %d, but got %d", count,
-                        ordinal);
+    return DFA_RT_ERROR(NotFound, "expects a CUDA device below %d, but got %d",
+                        count, ordinal);
   DeviceOrdinal device = 0;
   DFA_RT_TRY(DFA_CUDA(deviceGet, &device, ordinal));
   char name[256] = "";

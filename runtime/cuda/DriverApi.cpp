@@ -14,8 +14,8 @@ namespace dfa::rt::cuda {
 
 static Status fill(void *library, DriverApi &api) {
 #define DFA_CUDA_LOAD(name, symbol, parameters)                                \
-  api.name = reinterpret_cast<ResultCode(*) parameters>(                       \
-      dlsym(library, symbol));                                                 \
+  api.name =                                                                   \
+      reinterpret_cast<ResultCode(*) parameters>(dlsym(library, symbol));      \
   if (!api.name)                                                               \
     return DFA_RT_ERROR(Unsupported,                                           \
                         "libcuda.so.1 lacks " symbol                           \

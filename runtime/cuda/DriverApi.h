@@ -15,10 +15,10 @@
 
 namespace dfa::rt::cuda {
 
-using ResultCode = int;       // CUresult
-using DeviceOrdinal = int;    // CUdevice
+using ResultCode = int;         // CUresult
+using DeviceOrdinal = int;      // CUdevice
 using DevicePointer = uint64_t; // CUdeviceptr
-using Handle = void *;        // contexts, streams, events, modules, graphs
+using Handle = void *;          // contexts, streams, events, modules, graphs
 using HostFunction = void (*)(void *);
 
 // Values of the driver's enumerations, named as there.

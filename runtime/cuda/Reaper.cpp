@@ -50,8 +50,8 @@ void Reaper::post(void *pointer) {
 void Reaper::work(std::shared_ptr<Queue> queue) {
   std::unique_lock<std::mutex> lock(queue->mutex);
   for (;;) {
-    queue->changed.wait(
-        lock, [&] { return queue->closed || !queue->items.empty(); });
+    queue->changed.wait(lock,
+                        [&] { return queue->closed || !queue->items.empty(); });
     if (queue->items.empty())
       return;
     std::unique_ptr<Held> held = std::move(queue->items.front());

@@ -20,8 +20,8 @@ class ArrayStorage {
 public:
   ArrayStorage(const ProgramArray &array, const ClassInfo &info,
                const Tables &tables)
-      : array(array), info(info), tables(tables),
-        buckets(info.buckets.size()), segments(info.segments.size()) {}
+      : array(array), info(info), tables(tables), buckets(info.buckets.size()),
+        segments(info.segments.size()) {}
 
   /// Uses the caller's memory for one segment; null undoes it.
   void bindSegment(int64_t segment, void *address) {

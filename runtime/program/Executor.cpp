@@ -113,8 +113,7 @@ Status Executor::dispatch(const Command &command, Frame &frame) {
 }
 
 Status Executor::run(Frame frame) {
-  const std::vector<Command> &commands =
-      program.entries[frame.entry].commands;
+  const std::vector<Command> &commands = program.entries[frame.entry].commands;
   for (size_t index = 0; index < commands.size(); ++index) {
     if (commands[index].kind != CommandKind::for_each_bucket) {
       DFA_RT_TRY(dispatch(commands[index], frame));
@@ -154,9 +153,8 @@ Status Executor::execute<CommandKind::end_bucket>(const Command &, Frame &) {
 }
 
 template <>
-Status
-Executor::execute<CommandKind::launch_elements>(const Command &command,
-                                                Frame &frame) {
+Status Executor::execute<CommandKind::launch_elements>(const Command &command,
+                                                       Frame &frame) {
   int64_t classIndex = command.get(Field::launch_elements_class);
   if (skips(classIndex, frame))
     return Status();
@@ -202,9 +200,8 @@ Executor::execute<CommandKind::launch_elements>(const Command &command,
 }
 
 template <>
-Status
-Executor::execute<CommandKind::launch_control>(const Command &command,
-                                               Frame &frame) {
+Status Executor::execute<CommandKind::launch_control>(const Command &command,
+                                                      Frame &frame) {
   int64_t index = command.get(Field::launch_control_kernel);
   int64_t acc = command.get(Field::launch_control_acc);
   ControlLaunch launch;
@@ -233,9 +230,8 @@ Executor::execute<CommandKind::launch_control>(const Command &command,
 }
 
 template <>
-Status
-Executor::execute<CommandKind::launch_segments>(const Command &command,
-                                                Frame &frame) {
+Status Executor::execute<CommandKind::launch_segments>(const Command &command,
+                                                       Frame &frame) {
   int64_t classIndex = command.get(Field::launch_segments_class);
   if (skips(classIndex, frame))
     return Status();
@@ -255,8 +251,7 @@ Executor::execute<CommandKind::launch_segments>(const Command &command,
                                          state.partialStride;
   launch.partialStride = state.partialStride;
   launch.segmentStats = own.stats;
-  launch.segmentStatsStride =
-      static_cast<int64_t>(own.hostPresence.size());
+  launch.segmentStatsStride = static_cast<int64_t>(own.hostPresence.size());
   launch.groupStats = state.groupStats;
   return device.launch(
       kernels[command.get(Field::launch_segments_kernel)].function, launch,
@@ -266,13 +261,11 @@ Executor::execute<CommandKind::launch_segments>(const Command &command,
 template <>
 Status Executor::execute<CommandKind::record>(const Command &command,
                                               Frame &frame) {
-  std::vector<EventState> &buckets =
-      events[command.get(Field::record_event)];
+  std::vector<EventState> &buckets = events[command.get(Field::record_event)];
   if (buckets.empty())
     return Status(); // one stream: its order is enough
-  EventState &event = buckets[buckets.size() > 1 && frame.bucket >= 0
-                                  ? frame.bucket
-                                  : 0];
+  EventState &event =
+      buckets[buckets.size() > 1 && frame.bucket >= 0 ? frame.bucket : 0];
   Stream on = stream(command.get(Field::record_stream), frame);
   if (frame.capture) {
     event.capture = frame.capture;

@@ -81,8 +81,7 @@ private:
   Status checkCollective(const Command &command) const;
   Status collectArray(const Command &command, int64_t bucket, Stream on);
   Status collectSums(const Command &command, const Frame &frame, Stream on);
-  Status collectPresence(const Command &command, const Frame &frame,
-                         Stream on);
+  Status collectPresence(const Command &command, const Frame &frame, Stream on);
   Status copyBucket(int64_t classIndex, const ArrayStorage &from,
                     const ArrayStorage &to, int64_t bucket, size_t width,
                     Stream on);

@@ -17,9 +17,8 @@ namespace dfa::rt {
 // What recordings of others must keep alive.
 struct Optimizer::Core {
   Core(OptimizerOptions given, int64_t ranks)
-      : options(std::move(given)),
-        state(options.device, options.program, std::move(options.tables),
-              ranks),
+      : options(std::move(given)), state(options.device, options.program,
+                                         std::move(options.tables), ranks),
         executor(options.program, state, options.axes) {}
 
   Status walk(Frame frame, bool join);
@@ -57,8 +56,7 @@ struct Optimizer::Core {
 
 Optimizer::Optimizer(std::shared_ptr<Core> core) : core(std::move(core)) {}
 
-Result<std::unique_ptr<Optimizer>>
-Optimizer::create(OptimizerOptions options) {
+Result<std::unique_ptr<Optimizer>> Optimizer::create(OptimizerOptions options) {
   if (!options.device)
     return DFA_RT_ERROR(InvalidArgument, "expects a device");
   DFA_RT_TRY(options.tables.verify(options.program));
@@ -73,10 +71,9 @@ Optimizer::create(OptimizerOptions options) {
       continue;
     const ProgramAxis &record = options.program.axes[index];
     if (record.transport != "any" && record.transport != axis->name())
-      return DFA_RT_ERROR(InvalidArgument,
-                          "axis '%s' expects transport '%s', but got '%s'",
-                          record.name.c_str(), record.transport.c_str(),
-                          axis->name());
+      return DFA_RT_ERROR(
+          InvalidArgument, "axis '%s' expects transport '%s', but got '%s'",
+          record.name.c_str(), record.transport.c_str(), axis->name());
     ranks *= axis->size();
   }
   return std::unique_ptr<Optimizer>(
@@ -131,8 +128,7 @@ Status Optimizer::bindSegment(int64_t classIndex, int64_t array,
 Status Optimizer::bindBucket(int64_t classIndex, int64_t array, int64_t bucket,
                              void *address) {
   if (core->state.prepared)
-    return DFA_RT_ERROR(FailedPrecondition,
-                        "buckets are bound before prepare");
+    return DFA_RT_ERROR(FailedPrecondition, "buckets are bound before prepare");
   DFA_RT_TRY(core->checkArray(classIndex, array, 0));
   if (bucket < 0 ||
       bucket >= core->state.tables.classes[classIndex].buckets.size())
@@ -153,13 +149,12 @@ static Status checkHyper(const Program &program, const Tables &tables,
   int64_t columns = static_cast<int64_t>(program.hyper.size());
   if (group >= 0 && group < tables.groups && column >= 0 && column < columns)
     return Status();
-  return DFA_RT_ERROR(InvalidArgument,
-                      "expects a group below %lld and a hyper-parameter below "
-                      "%lld, but got %lld and %lld",
-                      static_cast<long long>(tables.groups),
-                      static_cast<long long>(columns),
-                      static_cast<long long>(group),
-                      static_cast<long long>(column));
+  return DFA_RT_ERROR(
+      InvalidArgument,
+      "expects a group below %lld and a hyper-parameter below "
+      "%lld, but got %lld and %lld",
+      static_cast<long long>(tables.groups), static_cast<long long>(columns),
+      static_cast<long long>(group), static_cast<long long>(column));
 }
 
 Status Optimizer::setHyper(int64_t group, int64_t column, double value) {
@@ -221,8 +216,8 @@ Status Optimizer::prepare(Stream stream) {
   // On a CPU the null stream, which nobody records, does.
   if (device.kind() == Device::Kind::Cuda)
     DFA_RT_TRY(createStream(device, c.sideStream));
-  for (OwnedEvent *event : {&c.fork, &c.joined, &c.captureFork,
-                            &c.captureJoined, &c.lastWork})
+  for (OwnedEvent *event :
+       {&c.fork, &c.joined, &c.captureFork, &c.captureJoined, &c.lastWork})
     DFA_RT_TRY(createEvent(device, *event));
   if (!c.options.replay)
     return Status();
@@ -441,9 +436,9 @@ Result<int64_t> Optimizer::fetchStep(int64_t classIndex, int64_t segment,
     return DFA_RT_ERROR(FailedPrecondition,
                         "a step count cannot be read during a capture");
   int64_t step = 0;
-  DFA_RT_TRY(c.device().copy(
-      &step, &c.state.classes[classIndex].state[segment].step, sizeof(step),
-      stream));
+  DFA_RT_TRY(c.device().copy(&step,
+                             &c.state.classes[classIndex].state[segment].step,
+                             sizeof(step), stream));
   DFA_RT_TRY(c.device().synchronize(stream));
   return step;
 }

@@ -86,8 +86,7 @@ public:
   Result<double> fetchControl(std::string_view field, Stream stream);
 
   // Step counts of segments, for checkpoints; both wait for the stream.
-  Result<int64_t> fetchStep(int64_t classIndex, int64_t segment,
-                            Stream stream);
+  Result<int64_t> fetchStep(int64_t classIndex, int64_t segment, Stream stream);
   Status setStep(int64_t classIndex, int64_t segment, int64_t step,
                  Stream stream);
 

@@ -101,8 +101,7 @@ private:
   Status parseInt(std::string_view word, std::string_view what, int64_t most,
                   int64_t &value) const {
     const char *end = word.data() + word.size();
-    std::from_chars_result result =
-        std::from_chars(word.data(), end, value);
+    std::from_chars_result result = std::from_chars(word.data(), end, value);
     if (result.ec == std::errc() && result.ptr == end && value >= 0 &&
         value <= most)
       return Status();
@@ -159,8 +158,8 @@ private:
       pairs.erase(pairs.begin() + index);
       return Status();
     }
-    return error("'" + std::string(line.words.front()) +
-                 "' expects a field '" + std::string(key) + "'");
+    return error("'" + std::string(line.words.front()) + "' expects a field '" +
+                 std::string(key) + "'");
   }
 
   Status takeInt(std::vector<Pair> &pairs, std::string_view key, int64_t most,
@@ -173,8 +172,8 @@ private:
   Status noneLeft(const std::vector<Pair> &pairs) const {
     if (pairs.empty())
       return Status();
-    return error("'" + std::string(line.words.front()) +
-                 "' has no field '" + std::string(pairs.front().first) + "'");
+    return error("'" + std::string(line.words.front()) + "' has no field '" +
+                 std::string(pairs.front().first) + "'");
   }
 
   Status parseHeader() {
@@ -312,8 +311,7 @@ private:
         });
         if (given || word.empty())
           DFA_RT_TRY(take(pairs, fieldInfo(field).name, word));
-        DFA_RT_TRY(
-            resolve(field, word, classIndex, command.values[index]));
+        DFA_RT_TRY(resolve(field, word, classIndex, command.values[index]));
         if (isClass)
           classIndex = command.values[index];
       }
@@ -356,10 +354,10 @@ private:
     value = found;
     if (found >= 0)
       return Status();
-    return error("expects the name of " +
-                 std::string(std::string_view(what).front() == 'a' ? "an "
-                                                                   : "a ") +
-                 what + ", but got '" + std::string(word) + "'");
+    return error(
+        "expects the name of " +
+        std::string(std::string_view(what).front() == 'a' ? "an " : "a ") +
+        what + ", but got '" + std::string(word) + "'");
   }
 
   Status resolveClass(std::string_view word, int64_t &value) const {
@@ -380,8 +378,8 @@ private:
       known += (index ? ", '" : "'") + std::string(words[index]) + "'";
     }
     return error("expects '" + std::string(fieldInfo(field).name) +
-                 "' to be one of " + known + ", but got '" +
-                 std::string(word) + "'");
+                 "' to be one of " + known + ", but got '" + std::string(word) +
+                 "'");
   }
 
   int64_t internEvent(std::string_view word) {
@@ -402,8 +400,7 @@ private:
 
 } // namespace
 
-Result<Program> Program::parse(std::string_view text,
-                               std::string_view source) {
+Result<Program> Program::parse(std::string_view text, std::string_view source) {
   return Parser(text, source).run();
 }
 

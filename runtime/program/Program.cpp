@@ -87,8 +87,7 @@ static std::string valueText(const Program &program, int field, int64_t value,
   return "?";
 }
 
-static std::string commandText(const Program &program,
-                               const Command &command) {
+static std::string commandText(const Program &program, const Command &command) {
   const CommandInfo &info = commandInfo(command.kind);
   std::string text = std::string(info.name);
   int64_t classIndex = noClass;
@@ -106,9 +105,9 @@ static std::string commandText(const Program &program,
 }
 
 std::string Program::print() const {
-  std::string text =
-      "dfa-program " + std::to_string(DFA_RT_PROGRAM_VERSION) + "\nabi " +
-      std::to_string(DFA_RT_ABI_VERSION) + "\nlayout " + layout + "\nhyper";
+  std::string text = "dfa-program " + std::to_string(DFA_RT_PROGRAM_VERSION) +
+                     "\nabi " + std::to_string(DFA_RT_ABI_VERSION) +
+                     "\nlayout " + layout + "\nhyper";
   for (const std::string &column : hyper)
     text += " " + column;
   text += "\n";

@@ -86,8 +86,7 @@ Status State::prepare(Stream stream) {
   DFA_RT_TRY(allocate(*device, measuredBytes, memory));
   carve();
   DFA_RT_TRY(device->zero(memory.get().handle, measuredBytes, stream));
-  DFA_RT_TRY(
-      allocateHost(*device, sizeof(dfa_rt_control_t), mirrorMemory));
+  DFA_RT_TRY(allocateHost(*device, sizeof(dfa_rt_control_t), mirrorMemory));
   mirror = static_cast<dfa_rt_control_t *>(mirrorMemory.get().handle);
   *mirror = hostControl;
 
@@ -97,8 +96,8 @@ Status State::prepare(Stream stream) {
     for (ArrayStorage &array : classes[index].arrays)
       DFA_RT_TRY(array.allocateUnbound(*device, stream));
     largestRows = std::max(largestRows, classes[index].hostRows.size());
-    largestPresence = std::max(largestPresence,
-                               classes[index].hostPresence.size() * 4);
+    largestPresence =
+        std::max(largestPresence, classes[index].hostPresence.size() * 4);
     for (size_t row = 0; row < tables.classes[index].segments.size(); ++row)
       refreshRow(index, row);
   }
@@ -118,11 +117,9 @@ Status State::prepare(Stream stream) {
 // Tables that never change again are copied from where they are.
 Status State::uploadTables(Stream stream) {
   HostMemory staging;
-  size_t rows =
-      tables.chunks.size() + tables.atoms.size() + tables.full.size();
-  DFA_RT_TRY(allocateHost(*device,
-                          sizeof(hostControl) + rows * sizeof(dfa_rt_chunk_t),
-                          staging));
+  size_t rows = tables.chunks.size() + tables.atoms.size() + tables.full.size();
+  DFA_RT_TRY(allocateHost(
+      *device, sizeof(hostControl) + rows * sizeof(dfa_rt_chunk_t), staging));
   char *next = static_cast<char *>(staging.get().handle);
   auto copy = [&](void *target, const void *source, size_t bytes) {
     if (bytes == 0)
@@ -147,12 +144,12 @@ void State::refreshRow(int64_t classIndex, int64_t segment) {
   ClassState &state = classes[classIndex];
   const SegmentInfo &info = tables.classes[classIndex].segments[segment];
   const ProgramClass &record = program.classes[classIndex];
-  dfa_rt_segment_t header{info.elements, info.firstAtom, info.atoms,
-                          info.group, DFA_RT_SEGMENT_VECTOR};
+  dfa_rt_segment_t header{info.elements, info.firstAtom, info.atoms, info.group,
+                          DFA_RT_SEGMENT_VECTOR};
   char *row = state.hostRows.data() + segment * state.rowBytes;
   for (size_t index = 0; index < state.arrays.size(); ++index) {
-    uint64_t base = reinterpret_cast<uint64_t>(
-        state.arrays[index].segmentAddress(segment));
+    uint64_t base =
+        reinterpret_cast<uint64_t>(state.arrays[index].segmentAddress(segment));
     // A vector is four elements, or 16 bytes if that is less.
     uint64_t alignment =
         std::min<uint64_t>(16, 4 * sizeOf(record.arrays[index].element));
@@ -175,8 +172,7 @@ Status State::uploadSegments(Stream stream) {
                                        state.hostRows.size(), stream));
     if (!presenceDirty)
       continue;
-    DFA_RT_TRY(presenceUploads.upload(state.presence,
-                                      state.hostPresence.data(),
+    DFA_RT_TRY(presenceUploads.upload(state.presence, state.hostPresence.data(),
                                       state.hostPresence.size() * 4, stream));
     DFA_RT_TRY(spreadPresence(index, state.presence, stream));
   }

@@ -190,8 +190,7 @@ private:
     for (int64_t row = range.begin; row < range.end; ++row) {
       const dfa_rt_chunk_t &chunk = rows[row];
       if (chunk.segment < info.segments.size() && chunk.offset >= 0 &&
-          chunk.offset + chunk.length <=
-              info.segments[chunk.segment].elements)
+          chunk.offset + chunk.length <= info.segments[chunk.segment].elements)
         continue;
       return DFA_RT_ERROR(InvalidArgument,
                           "row %lld of class '%s' exceeds its segment",

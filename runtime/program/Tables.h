@@ -37,9 +37,9 @@ struct SegmentInfo {
   int64_t firstAtom = 0;
   int64_t atoms = 0;
   uint32_t group = 0;
-  int64_t bucket = 0;      // index into Tables::buckets
-  int64_t shardOffset = 0; // of the local part in the class's shard arrays
-  int64_t fullOffset = 0;  // of the parameter in the class's full arrays
+  int64_t bucket = 0;       // index into Tables::buckets
+  int64_t shardOffset = 0;  // of the local part in the class's shard arrays
+  int64_t fullOffset = 0;   // of the parameter in the class's full arrays
   int64_t fullElements = 0; // of the whole parameter
 };
 

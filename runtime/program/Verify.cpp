@@ -64,8 +64,7 @@ private:
   }
 
   Status checkKernel(const ProgramKernel &kernel) const {
-    if ((kernel.kind == KernelKind::Control) !=
-        (kernel.classIndex == noClass))
+    if ((kernel.kind == KernelKind::Control) != (kernel.classIndex == noClass))
       return error(0, "kernel '" + kernel.name +
                           "' expects a class, or '-' if and only if it is a "
                           "control kernel");
@@ -127,10 +126,10 @@ private:
         DFA_RT_TRY(checkElements(command, loop));
         break;
       case CommandKind::launch_control:
-        DFA_RT_TRY(checkKernelUse(
-            command, command.get(Field::launch_control_kernel),
-            KernelKind::Control, noClass,
-            command.get(Field::launch_control_acc)));
+        DFA_RT_TRY(checkKernelUse(command,
+                                  command.get(Field::launch_control_kernel),
+                                  KernelKind::Control, noClass,
+                                  command.get(Field::launch_control_acc)));
         break;
       case CommandKind::launch_segments:
         DFA_RT_TRY(checkLoop(command, loop,
@@ -151,8 +150,7 @@ private:
           return error(command.line, "'memset' expects a class");
         if (command.get(Field::memset_array) < 0)
           return error(command.line, "'memset' expects an array of a class");
-        DFA_RT_TRY(
-            checkLoop(command, loop, command.get(Field::memset_class)));
+        DFA_RT_TRY(checkLoop(command, loop, command.get(Field::memset_class)));
         break;
       case CommandKind::record:
       case CommandKind::upload:
@@ -170,9 +168,8 @@ private:
                    int64_t classIndex) const {
     if (loop == noClass || loop == classIndex)
       return Status();
-    return error(command.line,
-                 "expects class '" + program.classes[loop].name +
-                     "' of the enclosing loop");
+    return error(command.line, "expects class '" + program.classes[loop].name +
+                                   "' of the enclosing loop");
   }
 
   Status checkKernelUse(const Command &command, int64_t kernelIndex,
@@ -180,20 +177,18 @@ private:
                         int64_t acc) const {
     const ProgramKernel &kernel = program.kernels[kernelIndex];
     if (kernel.kind != kind)
-      return error(command.line, "kernel '" + kernel.name +
-                                     "' is not of the kind that '" +
-                                     std::string(
-                                         commandInfo(command.kind).name) +
-                                     "' runs");
-    if (kernel.classIndex != classIndex)
-      return error(command.line, "kernel '" + kernel.name +
-                                     "' is for another class");
-    if (acc + kernel.accs > program.accumulators)
       return error(command.line,
-                   "kernel '" + kernel.name + "' uses accumulators up to " +
-                       std::to_string(acc + kernel.accs) +
-                       ", but the program has " +
-                       std::to_string(program.accumulators));
+                   "kernel '" + kernel.name + "' is not of the kind that '" +
+                       std::string(commandInfo(command.kind).name) + "' runs");
+    if (kernel.classIndex != classIndex)
+      return error(command.line,
+                   "kernel '" + kernel.name + "' is for another class");
+    if (acc + kernel.accs > program.accumulators)
+      return error(command.line, "kernel '" + kernel.name +
+                                     "' uses accumulators up to " +
+                                     std::to_string(acc + kernel.accs) +
+                                     ", but the program has " +
+                                     std::to_string(program.accumulators));
     return Status();
   }
 
@@ -203,8 +198,8 @@ private:
     int64_t kernel = command.get(Field::launch_elements_kernel);
     DFA_RT_TRY(checkKernelUse(command, kernel, KernelKind::Element, classIndex,
                               command.get(Field::launch_elements_acc)));
-    bool atoms = command.get(Field::launch_elements_table) ==
-                 int64_t(ChunkTable::Atoms);
+    bool atoms =
+        command.get(Field::launch_elements_table) == int64_t(ChunkTable::Atoms);
     if (atoms != (program.kernels[kernel].accs > 0))
       return error(command.line,
                    "table 'atoms' is for kernels with accumulators, and only "
@@ -281,8 +276,8 @@ private:
   Status checkWait(const Command &command, int64_t loop) const {
     int64_t event = command.get(Field::wait_event);
     if (recordedIn[event] == notRecorded)
-      return error(command.line, "event '" + program.events[event] +
-                                     "' is recorded nowhere");
+      return error(command.line,
+                   "event '" + program.events[event] + "' is recorded nowhere");
     if (loop != noClass && recordedIn[event] != noClass &&
         recordedIn[event] != loop)
       return error(command.line, "event '" + program.events[event] +

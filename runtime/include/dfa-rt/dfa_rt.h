@@ -233,8 +233,10 @@ DFA_RT_API int64_t dfa_rt_layout_bucket_at(const dfa_rt_layout_t *layout,
 /* === Groups and communicators ============================================ */
 
 /* A key-value store of the caller. Functions return 0, or anything else for a
- * failure. `get` waits for the key; a value longer than `capacity` is reported
- * by its length in `bytes`, and asked for again. `add` adds to a counter. */
+ * failure. `get` waits up to `timeout_ms` (usually 0) for the key and returns 1
+ * if it is absent; it sets `bytes` to the value's length and copies as much as
+ * fits into `capacity`. `add` adds to a counter, 0 if absent. Calls come from
+ * several threads, one at a time. */
 typedef struct dfa_rt_store {
   int (*set)(void *context, const char *key, const void *data, size_t bytes);
   int (*get)(void *context, const char *key, void *data, size_t capacity,

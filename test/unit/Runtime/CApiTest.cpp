@@ -42,8 +42,7 @@ protected:
   void expect(dfa_rt_status_t status, dfa_rt_status_t code,
               const char *message) {
     EXPECT_EQ(status, code);
-    EXPECT_NE(std::string(dfa_rt_last_error()).find(message),
-              std::string::npos)
+    EXPECT_NE(std::string(dfa_rt_last_error()).find(message), std::string::npos)
         << dfa_rt_last_error();
   }
 
@@ -198,8 +197,8 @@ TEST_F(CApi, WrongArgumentsAreNamed) {
   it = options();
   it.resolve = nullptr;
   ok(dfa_rt_optimizer_create(&it, &optimizer));
-  expect(dfa_rt_optimizer_prepare(optimizer, nullptr),
-         DFA_RT_INVALID_ARGUMENT, "callback");
+  expect(dfa_rt_optimizer_prepare(optimizer, nullptr), DFA_RT_INVALID_ARGUMENT,
+         "callback");
   expect(dfa_rt_optimizer_run(nullptr, 0, nullptr), DFA_RT_INVALID_ARGUMENT,
          "'optimizer'");
   expect(dfa_rt_optimizer_set_control(optimizer, nullptr, 0, nullptr),
@@ -218,10 +217,10 @@ TEST_F(CApi, LayoutMistakesAreErrors) {
          "fill order");
   it.fill_order = 0;
   ok(dfa_rt_layout_create(&it, &other));
-  expect(dfa_rt_layout_add_array(other, "x", "f32"),
-         DFA_RT_FAILED_PRECONDITION, "class");
-  expect(dfa_rt_layout_add_class(other, "w", "f33", 1),
-         DFA_RT_INVALID_ARGUMENT, "f33");
+  expect(dfa_rt_layout_add_array(other, "x", "f32"), DFA_RT_FAILED_PRECONDITION,
+         "class");
+  expect(dfa_rt_layout_add_class(other, "w", "f33", 1), DFA_RT_INVALID_ARGUMENT,
+         "f33");
   dfa_rt_optimizer_options_t options = this->options();
   options.layout = other;
   expect(dfa_rt_optimizer_create(&options, &optimizer),

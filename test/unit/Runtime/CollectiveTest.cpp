@@ -42,7 +42,8 @@ struct Outcome {
 
 class Rank {
 public:
-  Rank(const Scenario &scenario, int rank, std::shared_ptr<ThreadGroup> replicate,
+  Rank(const Scenario &scenario, int rank,
+       std::shared_ptr<ThreadGroup> replicate,
        std::shared_ptr<ThreadGroup> shard)
       : scenario(scenario), rank(rank), device(createCpuDevice(1)),
         replicateAxis(*device, replicate, rank / scenario.shards),
@@ -102,8 +103,7 @@ private:
     if (scenario.mode == Mode::Buckets) {
       const ClassInfo &w = optimizer->tables().classes[0];
       for (int64_t bucket : w.order)
-        ok(optimizer->runBucket(reduce, 0, bucket - w.buckets.begin,
-                                Stream()));
+        ok(optimizer->runBucket(reduce, 0, bucket - w.buckets.begin, Stream()));
     } else {
       ok(optimizer->run(reduce, Stream()));
     }

@@ -248,7 +248,8 @@ TEST_F(Cuda, OptimizerGivesTheCpusBits) {
 
 TEST_F(Cuda, ReplayAllocatesNothingAndLaunchesOneGraph) {
   makeOptimizer(/*replay=*/true, device);
-  EXPECT_EQ(driver.lastCaptureMode, int(cuda::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  EXPECT_EQ(driver.lastCaptureMode,
+            int(cuda::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   fillGradients(0);
   ok(optimizer->run(0, Stream()));
   DeviceCounters before = device->counters();
@@ -269,8 +270,7 @@ TEST_F(Cuda, ReplayAllocatesNothingAndLaunchesOneGraph) {
   driver.calls.clear();
   ok(optimizer->setHyper(0, Lr, 0.5));
   ok(optimizer->run(0, Stream()));
-  EXPECT_EQ(std::count(driver.calls.begin(), driver.calls.end(),
-                       "memcpyAsync"),
+  EXPECT_EQ(std::count(driver.calls.begin(), driver.calls.end(), "memcpyAsync"),
             1);
 }
 
@@ -332,8 +332,7 @@ TEST_F(Cuda, PrepareFailureLeaksNothing) {
     driver.failures[call] = 999;
     Status status = (*made)->prepare(Stream());
     EXPECT_FALSE(status.ok()) << call;
-    EXPECT_NE(status.message().find(call), std::string::npos)
-        << status.str();
+    EXPECT_NE(status.message().find(call), std::string::npos) << status.str();
     driver.failures.clear();
   }
 }

@@ -60,8 +60,8 @@ template <typename T> static T word(const std::vector<int64_t> &words, int at) {
 static void execute(void *function, const std::vector<int64_t> &w) {
   using P = void *;
   if (w.size() == 10 && w[7] >= 0 && w[7] < 64 && w[5] <= w[6]) {
-    using Element = void (*)(P, P, P, P, P, int64_t, int64_t, uint32_t, P,
-                             int64_t);
+    using Element =
+        void (*)(P, P, P, P, P, int64_t, int64_t, uint32_t, P, int64_t);
     reinterpret_cast<Element>(function)(
         word<P>(w, 0), word<P>(w, 1), word<P>(w, 2), word<P>(w, 3),
         word<P>(w, 4), w[5], w[6], static_cast<uint32_t>(w[7]), word<P>(w, 8),
@@ -69,25 +69,24 @@ static void execute(void *function, const std::vector<int64_t> &w) {
     return;
   }
   if (w.size() == 12) {
-    using Segment = void (*)(P, P, P, P, P, int64_t, int64_t, P, int64_t, P,
-                             int64_t, P);
+    using Segment =
+        void (*)(P, P, P, P, P, int64_t, int64_t, P, int64_t, P, int64_t, P);
     reinterpret_cast<Segment>(function)(
         word<P>(w, 0), word<P>(w, 1), word<P>(w, 2), word<P>(w, 3),
         word<P>(w, 4), w[5], w[6], word<P>(w, 7), w[8], word<P>(w, 9), w[10],
         word<P>(w, 11));
     return;
   }
-  using Control = void (*)(P, P, int64_t, int64_t, P, P, int64_t, P, P,
-                           int64_t);
-  reinterpret_cast<Control>(function)(
-      word<P>(w, 0), word<P>(w, 1), w[2], w[3], word<P>(w, 4), word<P>(w, 5),
-      w[6], word<P>(w, 7), word<P>(w, 8), w[9]);
+  using Control =
+      void (*)(P, P, int64_t, int64_t, P, P, int64_t, P, P, int64_t);
+  reinterpret_cast<Control>(function)(word<P>(w, 0), word<P>(w, 1), w[2], w[3],
+                                      word<P>(w, 4), word<P>(w, 5), w[6],
+                                      word<P>(w, 7), word<P>(w, 8), w[9]);
 }
 
 static ResultCode launchKernel(Handle function, unsigned gridX, unsigned gridY,
-                               unsigned gridZ, unsigned blockX,
-                               unsigned blockY, unsigned blockZ,
-                               unsigned shared, Handle stream,
+                               unsigned gridZ, unsigned blockX, unsigned blockY,
+                               unsigned blockZ, unsigned shared, Handle stream,
                                void **parameters, void **extra) {
   DFA_FAKE("launchKernel");
   if (gridX == 0 || gridX > 2147483647u || gridY != 1 || gridZ != 1 ||
@@ -108,8 +107,7 @@ static ResultCode launchKernel(Handle function, unsigned gridX, unsigned gridY,
   }
   fake().launches.push_back(launch);
   if (fake().execute)
-    fake().issue(asStream(stream),
-                 [=] { execute(function, launch.words); });
+    fake().issue(asStream(stream), [=] { execute(function, launch.words); });
   return CUDA_SUCCESS;
 }
 
@@ -344,8 +342,7 @@ static void fillStreams(DriverApi &api) {
     int code = fake().enter("moduleLoadDataEx");
     for (unsigned index = 0; index < count; ++index)
       if (options[index] == CU_JIT_ERROR_LOG_BUFFER)
-        std::strcpy(static_cast<char *>(values[index]),
-                    fake().jitLog.c_str());
+        std::strcpy(static_cast<char *>(values[index]), fake().jitLog.c_str());
     if (code)
       return code;
     fake().image = static_cast<const char *>(image);
@@ -406,9 +403,9 @@ static ResultCode streamEndCapture(Handle handle, Handle *graph) {
   return CUDA_SUCCESS;
 }
 
-static ResultCode streamGetCaptureInfo(Handle handle, int *status,
-                                       uint64_t *id, Handle *graph,
-                                       const Handle **, size_t *) {
+static ResultCode streamGetCaptureInfo(Handle handle, int *status, uint64_t *id,
+                                       Handle *graph, const Handle **,
+                                       size_t *) {
   DFA_FAKE("streamGetCaptureInfo");
   FakeStream *stream = asStream(handle);
   *status = stream->invalidated ? 2 : stream->capture ? 1 : 0;
@@ -451,9 +448,8 @@ static void fillGraphs(DriverApi &api) {
     return 0;
   };
   api.graphExecDestroy = api.graphDestroy;
-  api.userObjectCreate = [](Handle *object, void *pointer,
-                            HostFunction destroy, unsigned count,
-                            unsigned flags) {
+  api.userObjectCreate = [](Handle *object, void *pointer, HostFunction destroy,
+                            unsigned count, unsigned flags) {
     DFA_FAKE("userObjectCreate");
     if (count != 1 || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
       fake().violations.push_back("bad user object");

@@ -58,9 +58,7 @@ public:
     for (int64_t index = 0; index < elements(segment); ++index)
       at(array, segment)[index] = value;
   }
-  double control(const char *field) {
-    return *optimizer->controlMirror(field);
-  }
+  double control(const char *field) { return *optimizer->controlMirror(field); }
 
   std::shared_ptr<Device> device;
   std::unique_ptr<Optimizer> optimizer;
@@ -242,8 +240,8 @@ TEST(Optimizer, ControlFieldsByName) {
   EXPECT_EQ(status.code(), Code::InvalidArgument);
   status = local.optimizer->setControl("generation", -1, Stream());
   EXPECT_EQ(status.code(), Code::InvalidArgument);
-  status = local.optimizer->setControl("growth_interval", 2147483648.0,
-                                       Stream());
+  status =
+      local.optimizer->setControl("growth_interval", 2147483648.0, Stream());
   EXPECT_EQ(status.code(), Code::InvalidArgument);
 }
 

@@ -122,8 +122,8 @@ TEST(Program, EveryEnumeratedFieldHasWords) {
       const std::vector<std::string_view> &words = enumWords(field);
       EXPECT_FALSE(words.empty()) << info.name << " " << fieldInfo(field).name;
       std::string_view init = fieldInfo(field).init;
-      EXPECT_TRUE(init.empty() || std::find(words.begin(), words.end(),
-                                            init) != words.end());
+      EXPECT_TRUE(init.empty() ||
+                  std::find(words.begin(), words.end(), init) != words.end());
     }
   }
 }

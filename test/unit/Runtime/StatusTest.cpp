@@ -3,9 +3,9 @@
 //
 // Statuses, results, element types and the log level.
 
+#include "base/Status.h"
 #include "base/DataType.h"
 #include "base/Log.h"
-#include "base/Status.h"
 
 #include <gtest/gtest.h>
 

@@ -120,9 +120,9 @@ double tree(double *columns, int count) {
 
 template <int arrays, int gradIndex>
 void norm(dfa_rt_control_t *control, const void *segments,
-          dfa_rt_segment_state_t *state, const float *, const dfa_rt_chunk_t *atoms,
-          int64_t begin, int64_t end, uint32_t, double *partials,
-          int64_t stride) {
+          dfa_rt_segment_state_t *state, const float *,
+          const dfa_rt_chunk_t *atoms, int64_t begin, int64_t end, uint32_t,
+          double *partials, int64_t stride) {
   for (int64_t atom = begin; atom < end; ++atom) {
     const dfa_rt_chunk_t &row = atoms[atom];
     const float *grad =
@@ -190,8 +190,7 @@ void prologue(dfa_rt_control_t *control, const double *groups,
       continue;
     int64_t step = ++state[segment].step;
     float *row = derived + 8 * segment;
-    row[0] = static_cast<float>(groups[Lr] /
-                                (1 - power(groups[Beta1], step)));
+    row[0] = static_cast<float>(groups[Lr] / (1 - power(groups[Beta1], step)));
     row[1] = static_cast<float>(std::sqrt(1 - power(groups[Beta2], step)));
     row[2] = static_cast<float>(groups[Beta1]);
     row[3] = static_cast<float>(groups[Beta2]);
@@ -229,9 +228,9 @@ void adamw(dfa_rt_control_t *control, const void *segments,
   }
 }
 
-void nextGeneration(dfa_rt_control_t *control, const double *, int64_t,
-                    int64_t, const double *, double *, int64_t, double *,
-                    const double *, int64_t) {
+void nextGeneration(dfa_rt_control_t *control, const double *, int64_t, int64_t,
+                    const double *, double *, int64_t, double *, const double *,
+                    int64_t) {
   ++control->generation;
 }
 
