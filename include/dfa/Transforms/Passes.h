@@ -1,0 +1,21 @@
+// Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes from level B to level C.
+
+#ifndef DFA_TRANSFORMS_PASSES_H
+#define DFA_TRANSFORMS_PASSES_H
+
+#include "dfa/IR/Dfa.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::dfa {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "dfa/Transforms/Passes.h.inc"
+
+} // namespace mlir::dfa
+
+#endif // DFA_TRANSFORMS_PASSES_H
