@@ -149,7 +149,7 @@ def Dfa_ParamOp : Dfa_Op<"param", [HasParent<"LayoutOp">]> {
                        OptionalAttr<DenseI64ArrayAttr>:$order,
                        FlatSymbolRefAttr:$cls, I64Attr:$group);
   let assemblyFormat = [{
-    $name `:` $type (`,` `order` `=` $order^)? `,` `class` `=` $cls
+    $name `:` $type `,` (`order` `=` $order^ `,`)? `class` `=` $cls
     `,` `group` `=` $group attr-dict
   }];
   let hasVerifier = 1;
