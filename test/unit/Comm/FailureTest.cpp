@@ -89,7 +89,7 @@ void killOnce(World world, int victim, Milliseconds delay,
         Status again = joined.set->axis("shard")->barrier(Stream());
         return again.code() == Code::CollectiveError ? 7 : 4;
       });
-  // Give them the time to connect: the kill is to hit the loop.
+  ASSERT_TRUE(processes.waitForReports("[joined]", 30));
   std::this_thread::sleep_for(delay);
   processes.kill(victim, SIGKILL);
   Clock::time_point killed = Clock::now();
@@ -106,13 +106,6 @@ void killOnce(World world, int victim, Milliseconds delay,
     }
     EXPECT_FALSE(result.late) << "hangs";
     EXPECT_EQ(result.signal, 0) << "died silently";
-    if (!contains(result.report, "[joined]")) {
-      // Killed before the loop: the connection names the rank, too.
-      EXPECT_EQ(result.code, 2);
-      EXPECT_TRUE(
-          contains(result.report, "rank " + std::to_string(victim) + " "));
-      continue;
-    }
     EXPECT_EQ(result.code, 7);
     EXPECT_TRUE(
         contains(result.report, "[culprit " + std::to_string(victim) + "]"));
@@ -134,7 +127,7 @@ TEST(Kill, EverySurvivorNamesRankCollectiveAndBucket) {
   RecordProperty("seed", int(first));
   for (int i = 0; i < repeats() && !HasFailure(); ++i) {
     int victim = int(random() % 4);
-    Milliseconds delay(150 + int(random() % 400));
+    Milliseconds delay(int(random() % 300));
     killOnce(World::tcp(4, {{"shard", 4}}), victim, delay, 20);
   }
 }
@@ -166,6 +159,37 @@ TEST(Kill, DuringConnectionIsNoHang) {
     EXPECT_TRUE(contains(results[size_t(rank)].report, "connect"));
     EXPECT_TRUE(contains(results[size_t(rank)].report, ": rank 1 died"))
         << results[size_t(rank)].report;
+  }
+}
+
+// Wherever in the connection the peer dies: nobody waits for the timeout.
+TEST(Kill, AtAnyPointOfTheConnectionIsNoHang) {
+  for (int microseconds : {200, 1000, 2000, 4000, 8000, 16000, 32000, 64000}) {
+    World world = World::tcp(3, {{"shard", 3}});
+    world.timeoutSeconds = 20;
+    Processes processes(3, [&](int rank, const Processes::Report &report) {
+      ::signal(SIGPIPE, SIG_DFL);
+      Rank joined;
+      Status status = openWorldStore(world, rank, joined.store);
+      if (rank == 1)
+        std::thread([microseconds] {
+          std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+          ::kill(::getpid(), SIGKILL);
+        }).detach();
+      if (status.ok())
+        status = join(world, rank, joined);
+      if (status.ok())
+        status = trainUntilFailure(*joined.set, INT64_MAX);
+      report(status.str());
+      return 7;
+    });
+    std::vector<ChildResult> results = processes.wait(25);
+    for (int rank : {0, 2}) {
+      EXPECT_EQ(results[size_t(rank)].code, 7);
+      EXPECT_LT(results[size_t(rank)].seconds, 10) << microseconds << " us";
+      EXPECT_TRUE(contains(results[size_t(rank)].report, ": rank 1 died"))
+          << results[size_t(rank)].report;
+    }
   }
 }
 

@@ -71,8 +71,10 @@ struct Id {
   char bytes[128];
 };
 
-std::mutex registryMutex;
-std::map<std::string, std::shared_ptr<Group>> registry;
+// Never destroyed: a thread may still wait in here when the process ends.
+std::mutex &registryMutex = *new std::mutex;
+std::map<std::string, std::shared_ptr<Group>> &registry =
+    *new std::map<std::string, std::shared_ptr<Group>>;
 
 void note(const char *call) {
   if (const char *path = std::getenv("FAKE_NCCL_LOG"))

@@ -22,8 +22,10 @@
 #if defined(__SANITIZE_THREAD__)
 // Gloo is not instrumented: a buffer's destructor waits for its last user by
 // spinning on a reference count, which the sanitizer does not see.
-extern "C" const char *__tsan_default_suppressions() {
-  return "race:gloo::transport::tcp::UnboundBuffer::~UnboundBuffer\n";
+extern "C" __attribute__((visibility("default"))) const char *
+__tsan_default_suppressions() {
+  return "race:gloo::transport::tcp::UnboundBuffer::~UnboundBuffer\n"
+         "race:std::default_delete<gloo::transport::UnboundBuffer>\n";
 }
 #endif
 
@@ -33,7 +35,8 @@ static double now() {
       .count();
 }
 
-Processes::Processes(int count, const Body &body) : started(now()) {
+Processes::Processes(int count, const Body &body)
+    : reports(size_t(count)), started(now()) {
   for (int rank = 0; rank < count; ++rank) {
     int ends[2];
     if (::pipe(ends) != 0)
@@ -73,6 +76,29 @@ void Processes::kill(int rank, int signal) const {
     ::kill(pids[size_t(rank)], signal);
 }
 
+void Processes::read(size_t rank) {
+  pollfd entry = {pipes[rank], POLLIN, 0};
+  char buffer[4096];
+  ssize_t n = 0;
+  while (::poll(&entry, 1, 0) > 0 &&
+         (n = ::read(pipes[rank], buffer, sizeof(buffer))) > 0)
+    reports[rank].append(buffer, size_t(n));
+}
+
+bool Processes::waitForReports(const std::string &text, double seconds) {
+  double deadline = now() + seconds;
+  while (true) {
+    bool all = true;
+    for (size_t i = 0; i < pids.size(); ++i) {
+      read(i);
+      all = all && reports[i].find(text) != std::string::npos;
+    }
+    if (all || now() >= deadline)
+      return all;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 std::vector<ChildResult> Processes::wait(double seconds) {
   std::vector<ChildResult> results(pids.size());
   size_t alive = pids.size();
@@ -80,13 +106,7 @@ std::vector<ChildResult> Processes::wait(double seconds) {
   while (alive > 0) {
     bool late = now() >= deadline;
     for (size_t i = 0; i < pids.size(); ++i) {
-      // Read on, so that no child blocks in a full pipe.
-      pollfd entry = {pipes[i], POLLIN, 0};
-      char buffer[4096];
-      ssize_t n = 0;
-      while (::poll(&entry, 1, 0) > 0 &&
-             (n = ::read(pipes[i], buffer, sizeof(buffer))) > 0)
-        results[i].report.append(buffer, size_t(n));
+      read(i); // so that no child blocks in a full pipe
       if (pids[i] <= 0)
         continue;
       if (late) {
@@ -102,12 +122,12 @@ std::vector<ChildResult> Processes::wait(double seconds) {
       results[i].signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
       pids[i] = -1;
       --alive;
-      while (::poll(&entry, 1, 0) > 0 &&
-             (n = ::read(pipes[i], buffer, sizeof(buffer))) > 0)
-        results[i].report.append(buffer, size_t(n));
+      read(i);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+  for (size_t i = 0; i < results.size(); ++i)
+    results[i].report = reports[i];
   return results;
 }
 

@@ -35,12 +35,17 @@ public:
 
   pid_t pid(int rank) const { return pids[size_t(rank)]; }
   void kill(int rank, int signal) const;
+  /// Waits until every child has reported `text`; false after `seconds`.
+  bool waitForReports(const std::string &text, double seconds);
   /// Collects all children; those alive after `seconds` are killed.
   std::vector<ChildResult> wait(double seconds);
 
 private:
+  void read(size_t rank);
+
   std::vector<pid_t> pids;
   std::vector<int> pipes;
+  std::vector<std::string> reports;
   double started;
 };
 
