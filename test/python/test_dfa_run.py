@@ -1,0 +1,535 @@
+# Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# dfa-run's float64 reference against torch's optimizers in float64, and the
+# compiled step against both where `cpu` is among the targets.
+"""dfa-run: rules, storage formats, skips, missing gradients, ranks."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from run_step import Step, run
+
+ADAM = {
+    "lr": 1e-2,
+    "beta1": 0.9,
+    "beta2": 0.99,
+    "eps": 1e-8,
+    "weight_decay": 0.1,
+}
+
+
+TARGETS = ["reference"]
+
+
+@pytest.fixture(params=TARGETS)
+def target(request):
+    """Who runs the step; a compiled target is verified by dfa-run too."""
+    return request.param
+
+
+def betas(hyper):
+    """torch's spelling of a group."""
+    rest = {k: v for k, v in hyper.items() if k not in ("beta1", "beta2")}
+    return {**rest, "betas": (hyper["beta1"], hyper["beta2"])}
+
+
+def lion(params, hyper, maximize=False):
+    """Chen et al., algorithm 2; torch has no Lion."""
+    moments = [torch.zeros_like(p) for p in params]
+
+    def step():
+        with torch.no_grad():
+            for p, m in zip(params, moments, strict=True):
+                g = -p.grad if maximize else p.grad
+                update = torch.sign(
+                    hyper["beta1"] * m + (1 - hyper["beta1"]) * g
+                )
+                p.sub_(hyper["lr"] * (update + hyper["weight_decay"] * p))
+                m.mul_(hyper["beta2"]).add_((1 - hyper["beta2"]) * g)
+
+    return step, [{"exp_avg": m} for m in moments]
+
+
+def lamb(params, hyper):
+    """You et al., algorithm 2, with bias correction and phi(x) = x."""
+    states = [
+        {"exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}
+        for p in params
+    ]
+    count = [0]
+
+    def step():
+        count[0] += 1
+        b1, b2 = hyper["beta1"], hyper["beta2"]
+        with torch.no_grad():
+            for p, state in zip(params, states, strict=True):
+                m, v = state["exp_avg"], state["exp_avg_sq"]
+                m.mul_(b1).add_((1 - b1) * p.grad)
+                v.mul_(b2).add_((1 - b2) * p.grad**2)
+                first = m / (1 - b1 ** count[0])
+                second = v / (1 - b2 ** count[0])
+                u = first / (second.sqrt() + hyper["eps"])
+                u = u + hyper["weight_decay"] * p
+                ratio = 1.0
+                if p.norm() > 0 and u.norm() > 0:
+                    ratio = p.norm() / u.norm()
+                p.sub_(hyper["lr"] * ratio * u)
+
+    return step, states
+
+
+SGD = {"lr": 0.05, "weight_decay": 0.02, "momentum": 0.9, "dampening": 0.25}
+RMSPROP = {
+    "lr": 1e-2,
+    "alpha": 0.95,
+    "eps": 1e-8,
+    "weight_decay": 0.03,
+    "momentum": 0.8,
+}
+LION = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.1}
+ADAGRAD = {"lr": 0.1, "lr_decay": 0.3, "eps": 1e-10, "weight_decay": 0.02}
+
+# rule, hyper-parameters, flags of the op, states, torch's constructor.
+CASES = {
+    "adamw": ("adamw", ADAM, (), None, torch.optim.AdamW, {}),
+    "adam": ("adam", ADAM, (), None, torch.optim.Adam, {}),
+    "adamw-amsgrad": (
+        "adamw",
+        ADAM,
+        ("amsgrad",),
+        ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"],
+        torch.optim.AdamW,
+        {"amsgrad": True},
+    ),
+    "adam-maximize": (
+        "adam",
+        ADAM,
+        ("maximize",),
+        None,
+        torch.optim.Adam,
+        {"maximize": True},
+    ),
+    "sgd": ("sgd", SGD, (), None, torch.optim.SGD, {}),
+    "sgd-plain": (
+        "sgd",
+        {"lr": 0.05, "weight_decay": 0.02},
+        (),
+        [],
+        torch.optim.SGD,
+        {},
+    ),
+    "sgd-nesterov": (
+        "sgd",
+        {**SGD, "dampening": 0.0},
+        ("nesterov", "maximize"),
+        None,
+        torch.optim.SGD,
+        {"nesterov": True, "maximize": True},
+    ),
+    "adagrad": ("adagrad", ADAGRAD, (), None, torch.optim.Adagrad, {}),
+    "rmsprop": (
+        "rmsprop",
+        {k: v for k, v in RMSPROP.items() if k != "momentum"},
+        (),
+        None,
+        torch.optim.RMSprop,
+        {},
+    ),
+    "rmsprop-all": (
+        "rmsprop",
+        RMSPROP,
+        ("centered", "with_momentum"),
+        ["square_avg", "grad_avg", "momentum_buffer"],
+        torch.optim.RMSprop,
+        {"centered": True},
+    ),
+    "lion": ("lion", LION, (), None, None, {}),
+    "lion-maximize": (
+        "lion",
+        LION,
+        ("maximize",),
+        None,
+        None,
+        {"maximize": True},
+    ),
+    "lamb": ("lamb", ADAM, (), None, None, {}),
+}
+SHAPES = {"conv": (4, 3, 2, 2), "bias": (5,), "scalar": (), "empty": (0, 3)}
+
+
+def sample(shapes, seed, scale=1.0):
+    """f32 arrays: what dfa-run stores, and exact in float64."""
+    rng = np.random.default_rng(seed)
+    return {
+        name: (scale * rng.standard_normal(shape)).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def keyed(kind, arrays):
+    return {f"{kind}/{name}": array for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rules_against_torch(tmp_path, case, target):
+    rule, hyper, flags, states, optimizer, options = CASES[case]
+    steps = 4
+    values = sample(SHAPES, 1)
+    gradients = [sample(SHAPES, 10 + k, 0.1) for k in range(steps)]
+    inputs = keyed("param", values)
+    for k, gradient in enumerate(gradients):
+        inputs |= keyed(f"grad.{k + 1}", gradient)
+    found = run(
+        tmp_path,
+        Step(SHAPES, hyper, rule, flags=flags, states=states),
+        inputs,
+        f"--steps={steps}",
+        target=target,
+    )
+
+    params = {
+        n: torch.tensor(a, dtype=torch.float64) for n, a in values.items()
+    }
+    tensors = list(params.values())
+    if optimizer is None:
+        make = lion if rule == "lion" else lamb
+        step, expected = make(tensors, hyper, **options)
+    else:
+        words = betas(hyper) if "beta1" in hyper else hyper
+        made = optimizer(tensors, **words, **options)
+        step = made.step
+        expected = None
+    for gradient in gradients:
+        for name, tensor in params.items():
+            tensor.grad = torch.tensor(gradient[name], dtype=torch.float64)
+        step()
+    if expected is None:
+        expected = [made.state[tensor] for tensor in tensors]
+    for (name, tensor), state in zip(params.items(), expected, strict=True):
+        # Outputs are rounded to f32 once; the reference itself is float64.
+        near = dict(rtol=1e-7, atol=1e-12)
+        if target != "reference":
+            near = dict(rtol=2e-5, atol=2e-7)
+        np.testing.assert_allclose(
+            found[f"param/{name}"], tensor.numpy(), **near
+        )
+        for key in Step(SHAPES, hyper, rule, states=states).states:
+            want = state.get(key)
+            if want is None:  # torch keeps none for this form
+                continue
+            np.testing.assert_allclose(
+                found[f"{key}/{name}"], want.numpy(), **near
+            )
+        assert found[f"step/{name}"] == steps
+    norm = np.sqrt(
+        sum((g.astype(np.float64) ** 2).sum() for g in gradients[-1].values())
+    )
+    assert found["control/norm"] == pytest.approx(norm, rel=1e-12)
+    assert found["control/step"] == steps
+
+
+def vector(*numbers):
+    return np.float32(numbers)
+
+
+@pytest.mark.parametrize(
+    "rule, params, first_m",
+    [
+        (
+            "adamw",
+            [
+                0.4328369435,
+                -1.1716430967,
+                1.9104492619,
+                -0.7985066543,
+                1.5373128110,
+                -3.0149251226,
+            ],
+            0.0271,
+        ),
+        (
+            "adam",
+            [
+                0.4400442181,
+                -1.1900180493,
+                1.9400167523,
+                -0.8098998781,
+                1.5590630269,
+                -2.9400185274,
+            ],
+            0.0595252991,
+        ),
+    ],
+)
+def test_b01_decoupled_decay_is_not_l2(tmp_path, target, rule, params, first_m):
+    hyper = {
+        "lr": 0.02,
+        "beta1": 0.9,
+        "beta2": 0.99,
+        "eps": 1e-8,
+        "weight_decay": 0.25,
+    }
+    found = run(
+        tmp_path,
+        Step({"p": (6,)}, hyper, rule),
+        {
+            "param/p": vector(0.5, -1.25, 2.0, -0.75, 1.5, -3.0),
+            "grad/p": vector(0.1, -0.2, 0.05, 0.3, -0.4, 0.25),
+        },
+        "--steps=3",
+        target=target,
+    )
+    np.testing.assert_allclose(found["param/p"], params, rtol=2e-6, atol=2e-7)
+    assert found["exp_avg/p"][0] == pytest.approx(first_m, rel=2e-5)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_b09_an_overflow_changes_nothing(tmp_path, target, bad):
+    shapes = {f"p{i}": (8,) for i in range(3)}
+    step = Step(shapes, ADAM, scaler=True, clip=1.0)
+    inputs = keyed("param", sample(shapes, 3)) | {
+        "control/scale": np.float64(16384)
+    }
+    for name in shapes:
+        inputs[f"grad/{name}"] = np.full(8, 0.1 * 16384, np.float32)
+        inputs[f"grad.2/{name}"] = np.full(8, 0.1 * 8192, np.float32)
+    inputs["grad.1/p2"] = inputs["grad/p2"].copy()
+    inputs["grad.1/p2"][5] = bad
+    first = run(tmp_path, step, inputs, "--steps=1", target=target)
+    for name in shapes:
+        assert np.array_equal(first[f"param/{name}"], inputs[f"param/{name}"])
+        assert not first[f"exp_avg/{name}"].any()
+        assert first[f"step/{name}"] == 0
+    assert first["control/scale"] == 8192
+    assert first["control/found_inf"] == 1
+    assert first["control/skipped"] == 1
+    second = run(tmp_path, step, inputs, "--steps=2", target=target)
+    assert second["control/step"] == 1
+    assert second["control/found_inf"] == 0
+    assert second["control/norm"] == pytest.approx(0.1 * np.sqrt(24), rel=1e-6)
+    assert second["step/p2"] == 1
+
+
+def test_b09_huge_finite_gradients_are_no_overflow(tmp_path, target):
+    step = Step({"p": (8,)}, ADAM, scaler=True, clip=1.0)
+    inputs = {
+        "param/p": np.ones(8, np.float32),
+        "grad/p": np.full(8, 1e20 * 2, np.float32),
+        "control/scale": np.float64(2),
+    }
+    found = run(tmp_path, step, inputs, "--steps=1", target=target)
+    assert found["control/found_inf"] == 0
+    assert found["control/norm"] == pytest.approx(1e20 * np.sqrt(8), rel=1e-6)
+    np.testing.assert_allclose(found["exp_avg/p"], 0.1 / np.sqrt(8), rtol=2e-5)
+
+
+def test_b13_norms_without_markers(tmp_path, target):
+    hyper = {**ADAM, "weight_decay": 0.0}
+    step = Step({"a": (2,), "b": (2,)}, hyper, clip=1.0)
+    ones = {
+        "param/a": np.ones(2, np.float32),
+        "param/b": np.ones(2, np.float32),
+    }
+    bad = ones | {"grad/a": vector(np.inf, 1.0), "grad/b": vector(2.0, 3.0)}
+    found = run(tmp_path, step, bad, "--steps=1", target=target)
+    assert found["control/norm"] == np.inf
+    assert np.array_equal(found["param/a"], ones["param/a"])
+    zero = ones | {"grad/a": vector(0, 0), "grad/b": vector(0, 0)}
+    found = run(tmp_path, step, zero, "--steps=1", target=target)
+    assert found["control/norm"] == 0
+    assert found["control/step"] == 1
+    assert np.array_equal(found["param/b"], ones["param/b"])
+    huge = ones | {"grad/a": vector(1e20, 1e20), "grad/b": vector(0, 0)}
+    found = run(tmp_path, step, huge, "--steps=1", target=target)
+    assert found["control/norm"] == pytest.approx(1.4142135624e20, rel=1e-7)
+    np.testing.assert_allclose(
+        found["exp_avg/a"], 0.1 * 0.7071067812, rtol=2e-5
+    )
+
+
+@pytest.mark.parametrize(
+    "ranks, shares", [(4, (0.2, 0.4, 0.6, 0.8)), (3, (0.25, 0.5, 0.75))]
+)
+@pytest.mark.parametrize("bucket", [128, 512, 1 << 20])
+def test_b16_buckets_do_not_divide(tmp_path, ranks, shares, bucket):
+    shapes = {"a": (7,), "b": (13,), "c": (1,), "d": (129,)}
+    hyper = {**ADAM, "beta2": 0.999}
+    inputs = keyed(
+        "param", {n: np.ones(s, np.float32) for n, s in shapes.items()}
+    )
+    for rank, share in enumerate(shares):
+        for name, shape in shapes.items():
+            inputs[f"grad@{rank}/{name}"] = np.full(shape, share, np.float32)
+    step = Step(shapes, hyper, mesh={"shard": ranks}, bucket_bytes=bucket)
+    found = run(tmp_path, step, inputs, "--steps=1")
+    assert found["control/norm"] == pytest.approx(6.1237243570, rel=1e-7)
+    for name in shapes:
+        np.testing.assert_allclose(
+            found[f"param/{name}"], 0.9890000002, rtol=2e-7
+        )
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        {"p": (3,), "e": (0,)},
+        {"e": (0,), "p": (3,)},
+        {**{f"e{i}": (0,) for i in range(1000)}, "p": (3,)},
+        {"e": (0, 4), "f": (0,)},
+    ],
+)
+def test_b20_empty_parameters(tmp_path, target, shapes):
+    hyper = {
+        "lr": 0.1,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "eps": 1e-8,
+        "weight_decay": 0,
+    }
+    inputs = {"control/max_norm": np.float64(0)}
+    if "p" in shapes:
+        inputs |= {"param/p": vector(1, 2, 3), "grad/p": vector(0.1, 0.1, 0.1)}
+    for name, shape in shapes.items():
+        if name != "p":
+            inputs[f"grad/{name}"] = np.zeros(shape, np.float32)
+    found = run(
+        tmp_path, Step(shapes, hyper), inputs, "--steps=1", target=target
+    )
+    if "p" not in shapes:
+        assert found["control/norm"] == 0
+        return
+    np.testing.assert_allclose(found["param/p"], [0.9, 1.9, 2.9], rtol=2e-7)
+    assert found["control/norm"] == pytest.approx(0.1732050808, rel=1e-7)
+    assert found["control/step"] == 1
+
+
+def test_b22_a_parameter_without_gradient_is_skipped(tmp_path, target):
+    one = np.ones(1, np.float32)
+    inputs = {
+        "param/A": one,
+        "param/B": one,
+        "grad/A": vector(0.5),
+        "grad.1/B": vector(0.5),
+        "grad.3/B": vector(0.2),
+    }
+    step = Step({"A": (1,), "B": (1,)}, ADAM)
+    wanted = [0.9890000002, 0.9890000002, 0.9790104852]
+    for steps, value in enumerate(wanted, 1):
+        found = run(tmp_path, step, inputs, f"--steps={steps}", target=target)
+        assert found["param/B"] == pytest.approx(value, rel=2e-7)
+    assert found["step/A"] == 3
+    assert found["step/B"] == 2
+
+
+def test_b22_a_gradient_on_some_ranks_only(tmp_path):
+    step = Step({"A": (3,)}, ADAM, mesh={"shard": 2})
+    inputs = {"param/A": np.ones(3, np.float32), "grad@1/A": vector(1, 1, 1)}
+    found = run(tmp_path, step, inputs, "--steps=1")
+    np.testing.assert_allclose(found["exp_avg/A"], 0.1 * 0.5, rtol=1e-6)
+    assert found["step/A"] == 1
+
+
+def test_b25_resumed_step_counts(tmp_path, target):
+    hyper = {
+        "lr": 1e-3,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "eps": 1e-8,
+        "weight_decay": 0,
+    }
+    step = Step({"p": (4,)}, hyper)
+    inputs = {
+        "param/p": np.ones(4, np.float32),
+        "grad/p": np.full(4, 0.2, np.float32),
+    }
+    first = run(tmp_path, step, inputs, "--steps=40", target=target)
+    np.testing.assert_allclose(first["param/p"], 0.9600000020, rtol=2e-6)
+    assert first["step/p"] == 40
+    resumed = {"grad/p": inputs["grad/p"]}
+    for key in ("param/p", "exp_avg/p", "exp_avg_sq/p", "step/p"):
+        resumed[key] = first[key]
+    second = run(tmp_path, step, resumed, "--steps=1", target=target)
+    np.testing.assert_allclose(second["param/p"], 0.9590000021, rtol=2e-6)
+    assert second["step/p"] == 41
+
+
+def test_b30_remainder_splits_and_joins_exactly(tmp_path, target):
+    highs = np.uint32([0x0000, 0x3F7F, 0x3F80, 0x3F81, 0x7F7F, 0xBF80])
+    lows = np.arange(0, 0x10000, 7, dtype=np.uint32)
+    bits = ((highs[:, None] << 16) | lows).ravel()
+    hyper = {**ADAM, "lr": 0.0}
+    step = Step({"p": bits.shape}, hyper, storage="remainder", grad="bf16")
+    inputs = {
+        "master/p": bits.view(np.float32),
+        "grad/p:bf16": np.full(bits.shape, 0x3F80, np.uint16),
+    }
+    found = run(tmp_path, step, inputs, "--steps=2", target=target)
+    # -0.0 - 0.0 is -0.0, 0.0 - 0.0 is 0.0: every bit stays.
+    assert np.array_equal(found["master/p"].view(np.uint32), bits)
+    wanted = ((bits + 0x8000) >> 16).astype(np.uint16)
+    assert np.array_equal(found["param/p:bf16"], wanted)
+    cast = {"param/p:bf16": np.full(bits.shape, 0x3F80, np.uint16)} | {
+        "grad/p:bf16": inputs["grad/p:bf16"]
+    }
+    found = run(tmp_path, step, cast, "--steps=1", target=target)
+    assert (found["master/p"] == 1).all()
+
+
+def test_b41_hyper_parameters_keep_their_digits(tmp_path, target):
+    hyper = {
+        "lr": 1e-3,
+        "beta1": 0.9,
+        "beta2": 0.95,
+        "eps": 1e-8,
+        "weight_decay": 1e-7,
+    }
+    found = run(
+        tmp_path,
+        Step({"p": (3,)}, hyper),
+        {"param/p": np.ones(3, np.float32), "grad/p": np.zeros(3, np.float32)},
+        "--steps=1",
+        target=target,
+    )
+    assert (found["param/p"] == 1).all()
+
+
+@pytest.mark.parametrize("storage", ["fp32", "master", "remainder", "bf16"])
+def test_storage_formats(tmp_path, target, storage):
+    shapes = {"a": (17, 3), "b": (1,)}
+    step = Step(
+        shapes, ADAM, storage=storage, grad="bf16", scaler=True, clip=0.5
+    )
+    found = run(tmp_path, step, None, "--steps=5", "--seed=3", target=target)
+    for name in shapes:
+        if storage == "fp32":
+            continue
+        if storage == "bf16":
+            assert f"param/{name}:bf16" in found.arrays
+            continue
+        master = found[f"master/{name}"]
+        param = found.bf16(f"param/{name}")
+        if storage == "master":
+            wanted = master.astype(ml_dtypes.bfloat16).astype(np.float32)
+            assert np.array_equal(param, wanted)
+        assert np.allclose(param, master, rtol=2**-8)
+
+
+def test_seeded_gradients_average_over_ranks(tmp_path):
+    shapes = {"a": (31,), "b": (2, 5)}
+    one = run(tmp_path, Step(shapes, ADAM), None, "--steps=3")
+    meshes = [{"shard": 2}, {"replicate": 2, "shard": 2}]
+    for mesh in meshes:
+        many = run(tmp_path, Step(shapes, ADAM, mesh=mesh), None, "--steps=3")
+        for key, value in one.arrays.items():
+            if key.startswith(("param", "exp_avg")):
+                np.testing.assert_allclose(many[key], value, rtol=1e-6)
+    distinct = run(
+        tmp_path,
+        Step(shapes, ADAM, mesh=meshes[1]),
+        None,
+        "--steps=3",
+        "--distinct-gradients",
+    )
+    assert not np.allclose(distinct["exp_avg/a"], one["exp_avg/a"], rtol=1e-2)
