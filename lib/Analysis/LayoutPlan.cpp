@@ -42,28 +42,36 @@ static layout::ClassSpec makeClass(ClassOp cls) {
   return spec;
 }
 
-static LogicalResult addMesh(LayoutOp op, layout::PlanInput &input) {
+static FailureOr<layout::Mesh> getMesh(LayoutOp op) {
+  layout::Mesh sizes;
   MeshOp mesh = op.getMeshOp();
   if (!mesh)
-    return success();
+    return sizes;
   for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>()) {
     StringRef name = axis.getName().getValue();
     if (name == "replicate")
-      input.mesh.replicate = axis.getSize();
+      sizes.replicate = axis.getSize();
     else if (name == "shard")
-      input.mesh.shard = axis.getSize();
+      sizes.shard = axis.getSize();
     else if (axis.getSize() != 1)
       return mesh.emitError("expects axes 'replicate' and 'shard' under a "
                             "layout, but got '")
              << name << "' of size " << axis.getSize();
   }
-  return success();
+  return sizes;
 }
 
 FailureOr<layout::Plan> mlir::dfa::planLayout(LayoutOp op) {
-  layout::PlanInput input;
-  if (failed(addMesh(op, input)))
+  FailureOr<layout::Mesh> mesh = getMesh(op);
+  if (failed(mesh))
     return failure();
+  return planLayout(op, *mesh);
+}
+
+FailureOr<layout::Plan> mlir::dfa::planLayout(LayoutOp op,
+                                              const layout::Mesh &mesh) {
+  layout::PlanInput input;
+  input.mesh = mesh;
   if (op.getBucketBytes())
     input.options.bucketBytes = *op.getBucketBytes();
   llvm::StringMap<int32_t> classes;

@@ -16,6 +16,10 @@ namespace mlir::dfa {
 /// in the order of their ops, classes likewise.
 FailureOr<::dfa::layout::Plan> planLayout(LayoutOp layout);
 
+/// The same on another mesh than the layout's own.
+FailureOr<::dfa::layout::Plan> planLayout(LayoutOp layout,
+                                          const ::dfa::layout::Mesh &mesh);
+
 /// The layout library's name of a stored format.
 ::dfa::layout::Format getLayoutFormat(Format format);
 

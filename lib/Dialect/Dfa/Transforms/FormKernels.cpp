@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::dfa {
 #define GEN_PASS_DEF_DFAFORMKERNELS
@@ -95,14 +96,14 @@ bool StepFormer::isLastUpdateStage(int stage, StringAttr cls, Value &flag) {
 }
 
 void StepFormer::remarkFused(KernelOp kernel, const ElementEmitter &emitter) {
+  std::string text = llvm::formatv(
+      "{0} elementwise ops and {1} reductions in one pass over {2} arrays",
+      emitter.getFused().size(), emitter.reductions.size(),
+      kernel.getArrays().size());
   remark::passed(kernel.getLoc(), remark::RemarkOpts::name("fused")
                                       .category("dfa")
                                       .function(kernel.getSymName()))
-      << "kernel '" << kernel.getSymName().str() << "': "
-      << std::to_string(emitter.getFused().size()) << " elementwise ops and "
-      << std::to_string(emitter.reductions.size())
-      << " reductions in one pass over "
-      << std::to_string(kernel.getArrays().size()) << " arrays";
+      << text;
 }
 
 LogicalResult

@@ -20,7 +20,10 @@ static StringAttr getRole(DictionaryAttr attributes) {
 
 LogicalResult StepSchedule::build() {
   if (failed(collectArrays()) || failed(assignStages()) ||
-      failed(collectStores()) || failed(collectRows()))
+      failed(collectStores()))
+    return failure();
+  sinkReductions();
+  if (failed(collectRows()))
     return failure();
   shareRows();
   for (KernelStage &stage : stages) {
@@ -203,6 +206,35 @@ LogicalResult StepSchedule::collectStores() {
       stage.stores.push_back({value, role});
   }
   return success();
+}
+
+/// The first kernel stage that needs what is computed from `scalar`.
+int StepSchedule::getFirstElementwiseUse(Value scalar) const {
+  int first = static_cast<int>(stages.size());
+  for (Operation *user : scalar.getUsers()) {
+    if (isa<ElementwiseOpInterface>(user)) {
+      first = std::min(first, getStage(user->getResult(0)));
+      continue;
+    }
+    for (Value result : user->getResults())
+      first = std::min(first, getFirstElementwiseUse(result));
+  }
+  return first;
+}
+
+/// A statistic of parameters that is not needed at once is taken where a later
+/// stage reads the same elements anyway.
+void StepSchedule::sinkReductions() {
+  for (auto norm : step.getBody().front().getOps<NormPartialOp>()) {
+    if (norm.getResult().getType().getScope() != Scope::Param)
+      continue;
+    int latest = getFirstElementwiseUse(norm.getResult()) - 1;
+    if (latest > getStage(norm.getResult()) &&
+        latest < static_cast<int>(stages.size()) &&
+        getArray(norm.getInput(), latest) &&
+        !isOverwritten(norm.getInput(), latest))
+      stageOf[norm.getResult()] = latest;
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -105,6 +105,8 @@ private:
   LogicalResult collectArrays();
   LogicalResult addArray(Location loc, FlatType type, StringAttr role);
   LogicalResult collectStores();
+  void sinkReductions();
+  int getFirstElementwiseUse(Value scalar) const;
   LogicalResult collectRows();
   LogicalResult collectLeaves(Value partial, AccumulatorRow &row);
   void shareRows();
