@@ -8,6 +8,7 @@ signal, another status, an assertion, a sanitizer's report or a run that does
 not end is a failure; the input is kept and a command that repeats it printed.
 
 usage: scripts/fuzz.py [--opt build/bin/dfa-opt] [--count 2000] [--seed 0]
+                       [--pipeline "--cse --canonicalize" ...]
                        [FILE.mlir ...]          default: examples/*.mlir
 """
 
@@ -161,14 +162,14 @@ def broken(opt, pipeline, source, timeout):
     return None
 
 
-def run_batch(args, number, sources):
+def run_batch(args, number, sources, pipelines):
     """Failures among BATCH mutants as (pipeline, mutant, reason)."""
     rng = random.Random(f"{args.seed}/{number}")
     mutants = [
         mutate(rng.choice(sources), sources, rng).replace("// -----", "")
         for _ in range(BATCH)
     ]
-    pipeline = PIPELINES[number % len(PIPELINES)]
+    pipeline = pipelines[number % len(pipelines)]
     if not broken(args.opt, pipeline, SEPARATOR.join(mutants), args.timeout):
         return []
     failures = []
@@ -186,8 +187,10 @@ def main():
     parser.add_argument("--seed", default="0")
     parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("--keep", default=str(ROOT / "build/fuzz"))
+    parser.add_argument("--pipeline", action="append", default=[])
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
+    pipelines = [p.split() for p in args.pipeline] or PIPELINES
     files = args.files or sorted((ROOT / "examples").glob("*.mlir"))
     sources = [pathlib.Path(f).read_text() for f in files]
     if not sources:
@@ -195,7 +198,7 @@ def main():
         return 2
     # A tool that does not start, or an option that is gone, would reject every
     # mutant, and this would pass.
-    for pipeline in PIPELINES:
+    for pipeline in pipelines:
         for file in files:
             command = [args.opt, str(file), *pipeline]
             result = subprocess.run(command, capture_output=True, text=True)
@@ -209,7 +212,8 @@ def main():
     keep = pathlib.Path(args.keep)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [
-            pool.submit(run_batch, args, n, sources) for n in range(batches)
+            pool.submit(run_batch, args, n, sources, pipelines)
+            for n in range(batches)
         ]
         for job in jobs:
             for pipeline, mutant, reason in job.result():
