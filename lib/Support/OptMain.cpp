@@ -6,19 +6,48 @@
 
 #include "dfa/Support/OptMain.h"
 #include "dfa/Support/Nesting.h"
+#include "dfa/Support/Version.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 
+/// Options that LLVM's code generators registered before ours: their place is
+/// --help-hidden.
+static void hideCodegenOptions() {
+  for (auto &entry : llvm::cl::getRegisteredOptions())
+    entry.second->setHiddenFlag(llvm::cl::Hidden);
+}
+
+static bool hasArgument(int argc, char **argv, StringRef name) {
+  for (int index = 1; index < argc; ++index)
+    if (StringRef(argv[index]).ltrim('-').split('=').first == name)
+      return true;
+  return false;
+}
+
 int dfa::runOptMain(int argc, char **argv, StringRef description,
-                    DialectRegistry &registry) {
+                    DialectRegistry &registry,
+                    StringRef ourOptions) {
+  hideCodegenOptions();
+  llvm::cl::SetVersionPrinter([](raw_ostream &os) {
+    os << "dfa " << DFA_VERSION_STRING << " (LLVM " << LLVM_VERSION_STRING
+       << ")\n";
+  });
+  std::string text = description.str();
+  if (hasArgument(argc, argv, "help"))
+    text += ourOptions.str();
   auto [input, output] =
-      registerAndParseCLIOptions(argc, argv, description, registry);
+      registerAndParseCLIOptions(argc, argv, text, registry);
+  // A report goes to stdout; the module then only where -o says.
+  if (hasArgument(argc, argv, "dfa-report") && !hasArgument(argc, argv, "o"))
+    output = "/dev/null";
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
     return asMainReturnCode(
@@ -26,12 +55,12 @@ int dfa::runOptMain(int argc, char **argv, StringRef description,
 
   llvm::InitLLVM init(argc, argv);
   std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> text = openInputFile(input, &message);
-  if (!text) {
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(input, &message);
+  if (!buffer) {
     llvm::errs() << message << "\n";
     return EXIT_FAILURE;
   }
-  if (failed(checkNesting(text->getMemBufferRef(), llvm::errs())))
+  if (failed(checkNesting(buffer->getMemBufferRef(), llvm::errs())))
     return EXIT_FAILURE;
   std::unique_ptr<llvm::ToolOutputFile> file =
       openOutputFile(output, &message);
@@ -39,7 +68,7 @@ int dfa::runOptMain(int argc, char **argv, StringRef description,
     llvm::errs() << message << "\n";
     return EXIT_FAILURE;
   }
-  if (failed(MlirOptMain(file->os(), std::move(text), registry, config)))
+  if (failed(MlirOptMain(file->os(), std::move(buffer), registry, config)))
     return EXIT_FAILURE;
   file->keep();
   return EXIT_SUCCESS;

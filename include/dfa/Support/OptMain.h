@@ -16,9 +16,10 @@ class DialectRegistry;
 namespace mlir::dfa {
 
 /// mlir-opt with the dialects of `registry` and all registered passes; refuses
-/// input that nests too deeply for the parser. Returns the exit status.
+/// input that nests too deeply for the parser. `ourOptions` comes first in
+/// --help. Returns the exit status.
 int runOptMain(int argc, char **argv, llvm::StringRef description,
-               DialectRegistry &registry);
+               DialectRegistry &registry, llvm::StringRef ourOptions = "");
 
 } // namespace mlir::dfa
 
