@@ -28,6 +28,20 @@ def run(opt, text, *options):
     return result.returncode, result.stdout, result.stderr
 
 
+def make_document(root):
+    """The generated page on all ops."""
+    tblgen = pathlib.Path(shutil.which("mlir-tblgen"))
+    dialects = pathlib.Path(root) / "dialects"
+    include = tblgen.resolve().parent.parent / "include"
+    source = dialects / "dfa" / "IR" / "DfaOps.td"
+    return subprocess.run(
+        [tblgen, "-gen-op-doc", f"-I{dialects}", f"-I{include}", source],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
 def check(opt, text):
     """What is wrong with text, or None."""
     status, printed, errors = run(opt, text, "--split-input-file")

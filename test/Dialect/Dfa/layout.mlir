@@ -4,11 +4,11 @@
 // RUN: dfa-opt %s --emit-bytecode | dfa-opt | diff %t.mlir -
 // RUN: FileCheck %s --input-file=%t.mlir
 
-// CHECK-LABEL: dfa.mesh @dp(replicate = 2, shard = 8)
+// CHECK-LABEL: dfa.mesh @dp{{ ?}}(replicate = 2, shard = 8)
 dfa.mesh @dp(replicate = 2, shard = 8)
 
 // The default transport is not printed; names that are no words are quoted.
-// CHECK: dfa.mesh @node("odd name" = 2 via library, shard = 4 via peer, c = 1)
+// CHECK: dfa.mesh @node{{ ?}}("odd name" = 2 via library, shard = 4 via peer, c = 1)
 dfa.mesh @node("odd name" = 2 via library, shard = 4 via peer, c = 1 via any)
 
 // CHECK-LABEL: dfa.layout @unet on @dp bucket_bytes = 104857600 {
