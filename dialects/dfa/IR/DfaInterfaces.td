@@ -113,7 +113,7 @@ def Dfa_ControlOpInterface : OpInterface<"ControlOpInterface"> {
 def Dfa_RecordableOpInterface : OpInterface<"RecordableOpInterface"> {
   let cppNamespace = "::mlir::dfa";
   let description = [{
-    An op of a program that knows whether a CUDA graph can record it. Ops
+    An op of a program that knows whether a device graph can record it. Ops
     without this interface are reported as not known to be recordable.
   }];
   let methods = [
