@@ -38,7 +38,7 @@ dfa.layout @unet on @dp bucket_bytes = 104857600 {
 
   // Values that six digits would not hold.
   // CHECK-NEXT: dfa.group 0 {beta1 = 9.000000e-01 : f64,
-  // CHECK-SAME: beta2 = 9.990000e-01 : f64, eps = 1.000000e-08 : f64,
+  // CHECK-SAME: beta2 = 0.99899999999999999 : f64, eps = 1.000000e-08 : f64,
   // CHECK-SAME: lr = 0.0012345678901234567 : f64, weight_decay = 0.000000e+00
   dfa.group 0 {lr = 0.0012345678901234567, beta1 = 0.9, beta2 = 0.999,
                eps = 1.0e-8, weight_decay = 0.0}
