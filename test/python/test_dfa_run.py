@@ -20,7 +20,7 @@ ADAM = {
 }
 
 
-TARGETS = ["reference"]
+TARGETS = ["reference", "cpu"]
 
 
 @pytest.fixture(params=TARGETS)
@@ -30,7 +30,7 @@ def target(request):
 
 
 def betas(hyper):
-    """torch's spelling of a group."""
+    """Torch's spelling of a group."""
     rest = {k: v for k, v in hyper.items() if k not in ("beta1", "beta2")}
     return {**rest, "betas": (hyper["beta1"], hyper["beta2"])}
 
@@ -209,9 +209,9 @@ def test_rules_against_torch(tmp_path, case, target):
         expected = [made.state[tensor] for tensor in tensors]
     for (name, tensor), state in zip(params.items(), expected, strict=True):
         # Outputs are rounded to f32 once; the reference itself is float64.
-        near = dict(rtol=1e-7, atol=1e-12)
+        near = {"rtol": 1e-7, "atol": 1e-12}
         if target != "reference":
-            near = dict(rtol=2e-5, atol=2e-7)
+            near = {"rtol": 2e-5, "atol": 2e-7}
         np.testing.assert_allclose(
             found[f"param/{name}"], tensor.numpy(), **near
         )

@@ -6,10 +6,13 @@
 #include "Report.h"
 #include "data/Results.h"
 #include "data/Source.h"
+#include "execution/Compile.h"
+#include "execution/Execution.h"
 #include "reference/Reference.h"
 #include "step/Import.h"
 
 #include "dfa/IR/Dfa.h"
+#include "dfa/Pipelines/Backend.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -52,13 +55,16 @@ static run::Status readControl(run::Results &results, run::Report &report) {
 
 /// Outputs and report, the same for all targets.
 static int finish(const Options &options, const run::StepGraph &graph,
-                  run::Results &results, run::Report &report) {
+                  run::Results &results, run::Report &report,
+                  llvm::function_ref<run::Status()> afterwards) {
   if (!options.outputs.empty()) {
     run::Status status = writeResults(options.outputs, graph, results);
     if (!status.ok())
       return fail(run::exitWrongInput, status.message());
   }
   run::Status status = readControl(results, report);
+  if (status.ok())
+    status = afterwards();
   if (!status.ok())
     return fail(run::exitDevice, status.message());
   printReport(report, options.json);
@@ -78,7 +84,102 @@ static int runReference(const Options &options, const run::StepGraph &graph,
     progress.advance(i + 1);
   }
   run::ReferenceResults results(graph, reference);
-  return finish(options, graph, results, report);
+  return finish(options, graph, results, report, [] { return run::Status(); });
+}
+
+/// Compiles the module: machine code, or an exit code.
+static int compile(const Options &options, ModuleOp module,
+                   run::CompiledStep &compiled) {
+  std::string chip;
+  if (options.target == run::Target::Cuda) {
+    run::Status status = run::findChip(chip);
+    if (!status.ok())
+      return fail(run::exitDevice, status.message());
+  }
+  if (failed(run::lowerToKernels(module)))
+    return run::exitWrongInput;
+  FailureOr<run::CompiledStep> made = run::compileKernels(module, chip);
+  if (failed(made))
+    return run::exitWrongInput;
+  compiled = std::move(*made);
+  return run::exitFine;
+}
+
+/// Runs the steps, and the reference beside them if it is wanted.
+static run::Status runSteps(const Options &options, const run::StepGraph &graph,
+                            const run::Source &source,
+                            run::Execution &execution, run::Report &report) {
+  std::optional<run::Reference> reference;
+  if (options.verify) {
+    reference.emplace(graph, source, options.threads);
+    run::Status status = reference->prepare();
+    if (!status.ok())
+      return status;
+  }
+  run::Status status = execution.load(source);
+  run::Progress progress("step", options.steps);
+  for (int64_t i = 0; i < options.steps && status.ok(); ++i) {
+    status = execution.step(source, i + 1);
+    if (reference)
+      reference->step();
+    progress.advance(i + 1);
+  }
+  if (!status.ok() || !reference)
+    return status;
+  report.verified.emplace();
+  return execution.verify(*reference, *report.verified);
+}
+
+/// Times steps behind those that count. What they change is not written.
+static run::Status timeRun(const run::CompiledStep &compiled,
+                           run::Execution &execution, run::Report &report) {
+  run::Timing timing;
+  // Far beyond any cache, and as much as the step's own bytes up to there.
+  size_t bytes = static_cast<size_t>(
+      std::min(std::max(compiled.bytes / 2, 0x1p24), 0x1p28));
+  double rate = 0;
+  run::Status status = execution.timeCopy(bytes, rate);
+  if (status.ok())
+    status = execution.timeSteps(20, timing.milliseconds);
+  timing.copyRate = rate * 1e-9;
+  timing.bytes = compiled.bytes / static_cast<double>(report.ranks);
+  report.timing = timing;
+  return status;
+}
+
+static int runCompiled(const Options &options, ModuleOp module,
+                       const run::StepGraph &graph, const run::Source &source,
+                       run::Report &report) {
+  run::CompiledStep compiled;
+  if (int code = compile(options, module, compiled))
+    return code;
+  bool cuda = options.target == run::Target::Cuda;
+  report.target = cuda ? "cuda" : "cpu";
+  run::Execution execution;
+  run::Status status = execution.create(
+      graph, compiled.code, {cuda, options.threads, options.replay});
+  if (status.ok() && options.check) {
+    llvm::outs() << execution.describe();
+    return run::exitFine;
+  }
+  if (status.ok())
+    status = runSteps(options, graph, source, execution, report);
+  if (!status.ok())
+    return fail(run::exitDevice, status.message());
+  int code = finish(options, graph, execution, report, [&] {
+    return options.time ? timeRun(compiled, execution, report) : run::Status();
+  });
+  return code;
+}
+
+static int emitProgram(ModuleOp module, bool cuda) {
+  if (failed(run::lowerToKernels(module)))
+    return run::exitWrongInput;
+  FailureOr<std::string> text = run::programText(module, cuda);
+  if (failed(text))
+    return run::exitWrongInput;
+  llvm::outs() << *text;
+  return run::exitFine;
 }
 
 int run::drive(const Options &options) {
@@ -118,6 +219,10 @@ int run::drive(const Options &options) {
   report.seed = options.seed;
   report.elements = graph->elements();
   report.parameters = static_cast<int64_t>(graph->params.size());
+  if (options.emit == Emit::Program)
+    return emitProgram(*module, options.target == Target::Cuda);
+  if (options.target != Target::Reference)
+    return runCompiled(options, *module, *graph, source, report);
   report.target = "reference";
   return runReference(options, *graph, source, report);
 }

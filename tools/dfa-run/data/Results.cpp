@@ -33,9 +33,8 @@ size_t dfa::run::formatBytes(Format format) {
   }
 }
 
-/// Writes one value in a format. The step computes in f32, so that is where
-/// the first rounding is.
-static void store(Format format, double value, int64_t index, void *target) {
+void dfa::run::storeValue(Format format, double value, int64_t index,
+                          void *target) {
   float single = static_cast<float>(value);
   switch (format) {
   case Format::F64:
@@ -76,7 +75,7 @@ Status ReferenceResults::read(const std::string &role, int param,
           role == "param" ? parts.param : parts.remainder;
       continue;
     }
-    store(format, values[i], i, target);
+    storeValue(format, values[i], i, target);
   }
   return Status();
 }

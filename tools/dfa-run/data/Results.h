@@ -25,6 +25,10 @@ std::vector<StoredArray> storedArrays(const ClassSpec &cls);
 /// Bytes of an element.
 size_t formatBytes(Format format);
 
+/// Writes one value in a format. Steps compute in f32, so that is where the
+/// first rounding is.
+void storeValue(Format format, double value, int64_t index, void *target);
+
 class Results {
 public:
   virtual ~Results() = default;
