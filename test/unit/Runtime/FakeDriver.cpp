@@ -306,7 +306,10 @@ static void fillStreams(DriverApi &api) {
   api.streamDestroy = [](Handle stream) {
     DFA_FAKE("streamDestroy");
     --fake().liveHandles;
-    delete static_cast<FakeStream *>(stream);
+    FakeStream *gone = static_cast<FakeStream *>(stream);
+    if (gone->origin) // an injected failure left its capture open
+      delete gone->capture;
+    delete gone;
     return 0;
   };
   api.streamSynchronize = [](Handle) {
