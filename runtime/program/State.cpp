@@ -150,6 +150,9 @@ void State::refreshRow(int64_t classIndex, int64_t segment) {
   for (size_t index = 0; index < state.arrays.size(); ++index) {
     uint64_t base =
         reinterpret_cast<uint64_t>(state.arrays[index].segmentAddress(segment));
+    // Chunks cover the local part, which lies inside a full array.
+    if (base != 0 && record.arrays[index].full)
+      base += info.localOffset * sizeOf(record.arrays[index].element);
     // A vector is four elements, or 16 bytes if that is less.
     uint64_t alignment =
         std::min<uint64_t>(16, 4 * sizeOf(record.arrays[index].element));

@@ -79,8 +79,14 @@ Result<Tables> Tables::fromLayout(const Program &program,
       info.segments.push_back({segment.elements, segment.firstAtom,
                                segment.atoms, group, segment.bucket,
                                segment.shardOffset, segment.fullOffset,
-                               plan.placements()[segment.param].elements});
+                               plan.placements()[segment.param].elements,
+                               segment.paramOffset});
     }
+    // Rows hold addresses of the local parts, in full arrays too: offsets of
+    // the full table count from there.
+    for (int64_t row = info.rows.full.begin; row < info.rows.full.end; ++row)
+      tables.full[row].offset -=
+          info.segments[tables.full[row].segment].localOffset;
     info.rows.segments = {0, static_cast<int64_t>(info.segments.size())};
     tables.classes.push_back(std::move(info));
   }
@@ -175,6 +181,8 @@ private:
                           "not exist",
                           row, name);
     if (segment.elements > segment.fullElements || segment.shardOffset < 0 ||
+        segment.localOffset < 0 ||
+        segment.localOffset + segment.elements > segment.fullElements ||
         segment.fullOffset < 0 ||
         segment.shardOffset + segment.elements > info.shardElements ||
         segment.fullOffset + segment.fullElements > info.fullElements)

@@ -41,6 +41,7 @@ struct SegmentInfo {
   int64_t shardOffset = 0;  // of the local part in the class's shard arrays
   int64_t fullOffset = 0;   // of the parameter in the class's full arrays
   int64_t fullElements = 0; // of the whole parameter
+  int64_t localOffset = 0;  // of the local part in the parameter
 };
 
 /// The rows that one bucket, or one class, owns of each table.
