@@ -533,3 +533,66 @@ def test_seeded_gradients_average_over_ranks(tmp_path):
         "--distinct-gradients",
     )
     assert not np.allclose(distinct["exp_avg/a"], one["exp_avg/a"], rtol=1e-2)
+
+
+@pytest.mark.parametrize("options", [(), ("--distinct-gradients",)])
+@pytest.mark.parametrize("storage", ["fp32", "master", "remainder", "bf16"])
+@pytest.mark.parametrize(
+    "mesh", [{"shard": 2}, {"shard": 3}, {"replicate": 2, "shard": 2}]
+)
+def test_ranks_meet_and_agree(tmp_path, mesh, storage, options):
+    shapes = {"a": (17, 3), "b": (5,), "empty": (0,), "c": (300, 7)}
+    grad = "f32" if storage == "fp32" else "bf16"
+    step = Step(
+        shapes,
+        ADAM,
+        mesh=mesh,
+        storage=storage,
+        grad=grad,
+        clip=0.1,
+        bucket_bytes=1024,
+    )
+    found = run(tmp_path, step, None, "--steps=3", *options, target="cpu")
+    assert found.report["verify"]["passed"]
+    assert found.report["ranks"] == np.prod(list(mesh.values()))
+
+
+def test_bits_do_not_depend_on_buckets(tmp_path):
+    shapes = {"a": (100,), "b": (33, 3), "c": (1,), "d": (257,)}
+    outcomes = [
+        run(
+            tmp_path,
+            Step(shapes, ADAM, clip=0.05, bucket_bytes=size),
+            None,
+            target="cpu",
+        )
+        for size in (128, 1024, 1 << 20)
+    ]
+    for other in outcomes[1:]:
+        for key, value in outcomes[0].arrays.items():
+            assert np.array_equal(value, other[key]), key
+
+
+@pytest.mark.parametrize("order", [(0, 2, 3, 1), (3, 1, 0, 2)])
+def test_orders_are_invisible_in_logical_space(tmp_path, order):
+    shapes = {"conv": (4, 3, 5, 2)}
+    plain = run(tmp_path, Step(shapes, ADAM), None, target="cpu")
+    permuted = Step(shapes, ADAM, orders={"conv": order})
+    assert "order = [" in permuted.text
+    found = run(tmp_path, permuted, None, target="cpu")
+    for key in ("param/conv", "exp_avg/conv", "exp_avg_sq/conv"):
+        assert np.array_equal(plain[key], found[key])
+
+
+def test_time_prints_rates(tmp_path):
+    step = Step({"p": (1 << 16,)}, ADAM, storage="master", grad="bf16")
+    found = run(tmp_path, step, None, "--steps=1", "--time", target="cpu")
+    time = found.report["time"]
+    # grad and three arrays read, three and the parameter written; the norm
+    # reads the gradient once more.
+    assert time["bytes"] == (1 << 16) * (2 + 12 + 12 + 2 + 2)
+    assert time["ms"] > 0
+    assert time["copy_gb_per_s"] > 0
+    assert time["ratio_to_floor"] == pytest.approx(
+        time["ms"] * time["copy_gb_per_s"] * 1e6 / time["bytes"]
+    )
