@@ -223,6 +223,31 @@ dfa_rt_status_t dfa_rt_optimizer_fetch_control(dfa_rt_optimizer_t *optimizer,
   });
 }
 
+dfa_rt_status_t dfa_rt_optimizer_control_address(dfa_rt_optimizer_t *optimizer,
+                                                 const char *field,
+                                                 void **address) {
+  return with(optimizer, [&](Optimizer &it) -> Status {
+    DFA_RT_TRY(required(field, "field"));
+    return store(it.controlAddress(field), address);
+  });
+}
+
+dfa_rt_status_t dfa_rt_optimizer_hyper_address(dfa_rt_optimizer_t *optimizer,
+                                               int64_t group, int64_t column,
+                                               void **address) {
+  return with(optimizer, [&](Optimizer &it) {
+    return store(it.hyperAddress(group, column), address);
+  });
+}
+
+dfa_rt_status_t dfa_rt_optimizer_step_address(dfa_rt_optimizer_t *optimizer,
+                                              int64_t class_index,
+                                              int64_t segment, void **address) {
+  return with(optimizer, [&](Optimizer &it) {
+    return store(it.stepAddress(class_index, segment), address);
+  });
+}
+
 dfa_rt_status_t dfa_rt_optimizer_fetch_step(dfa_rt_optimizer_t *optimizer,
                                             int64_t class_index,
                                             int64_t segment, int64_t *step,

@@ -426,6 +426,45 @@ Result<double> Optimizer::fetchControl(std::string_view field, Stream stream) {
   return controlMirror(field);
 }
 
+static Status requirePrepared(const State &state) {
+  if (state.prepared)
+    return Status();
+  return DFA_RT_ERROR(FailedPrecondition,
+                      "nothing is on the device before prepare");
+}
+
+Result<void *> Optimizer::controlAddress(std::string_view field) const {
+  Result<ControlField> place = findControlField(field);
+  if (!place.ok())
+    return place.status();
+  Status status = requirePrepared(core->state);
+  if (!status.ok())
+    return status;
+  return static_cast<void *>(reinterpret_cast<char *>(core->state.control) +
+                             place->offset);
+}
+
+Result<void *> Optimizer::hyperAddress(int64_t group, int64_t column) const {
+  Status status = checkHyper(program(), tables(), group, column);
+  if (status.ok())
+    status = requirePrepared(core->state);
+  if (!status.ok())
+    return status;
+  int64_t columns = static_cast<int64_t>(program().hyper.size());
+  return static_cast<void *>(core->state.groups + group * columns + column);
+}
+
+Result<void *> Optimizer::stepAddress(int64_t classIndex,
+                                      int64_t segment) const {
+  Status status = core->checkArray(classIndex, 0, segment);
+  if (status.ok())
+    status = requirePrepared(core->state);
+  if (!status.ok())
+    return status;
+  return static_cast<void *>(
+      &core->state.classes[classIndex].state[segment].step);
+}
+
 Result<int64_t> Optimizer::fetchStep(int64_t classIndex, int64_t segment,
                                      Stream stream) {
   Core &c = *core;

@@ -85,6 +85,13 @@ public:
   /// Reads the device's value; waits for the stream.
   Result<double> fetchControl(std::string_view field, Stream stream);
 
+  // Where values lie on the device, after prepare.
+  Result<void *> controlAddress(std::string_view field) const;
+  /// An upload of hyper-parameters that changed on the host overwrites what
+  /// the caller wrote there.
+  Result<void *> hyperAddress(int64_t group, int64_t column) const;
+  Result<void *> stepAddress(int64_t classIndex, int64_t segment) const;
+
   // Step counts of segments, for checkpoints; both wait for the stream.
   Result<int64_t> fetchStep(int64_t classIndex, int64_t segment, Stream stream);
   Status setStep(int64_t classIndex, int64_t segment, int64_t step,

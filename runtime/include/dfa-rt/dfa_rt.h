@@ -400,6 +400,20 @@ dfa_rt_optimizer_fetch_control(dfa_rt_optimizer_t *optimizer,
                                const char *field, double *value,
                                dfa_rt_stream_t stream);
 
+/* Where a control field, a hyper-parameter or a step count lies in device
+ * memory, after prepare. Writes of the caller's own, in stream order, reach the
+ * next run; an upload of hyper-parameters that changed on the host overwrites
+ * the whole group table. */
+DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_control_address(
+    dfa_rt_optimizer_t *optimizer, const char *field, void **address);
+DFA_RT_API dfa_rt_status_t
+dfa_rt_optimizer_hyper_address(dfa_rt_optimizer_t *optimizer, int64_t group,
+                               int64_t column, void **address);
+DFA_RT_API dfa_rt_status_t
+dfa_rt_optimizer_step_address(dfa_rt_optimizer_t *optimizer,
+                              int64_t class_index, int64_t segment,
+                              void **address);
+
 /* Step counts of segments; both wait. */
 DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_fetch_step(
     dfa_rt_optimizer_t *optimizer, int64_t class_index, int64_t segment,

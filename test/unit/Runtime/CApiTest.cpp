@@ -143,6 +143,16 @@ TEST_F(CApi, StepFromEndToEnd) {
   ok(dfa_rt_optimizer_segment_address(optimizer, 0, Param, place.segment,
                                       &address));
   EXPECT_EQ(address, param.data());
+  // What is written to the device's memory itself reaches the next run.
+  ok(dfa_rt_optimizer_control_address(optimizer, "scale", &address));
+  EXPECT_EQ(*static_cast<float *>(address), 8);
+  ok(dfa_rt_optimizer_hyper_address(optimizer, 0, 0, &address));
+  *static_cast<double *>(address) = 0.2;
+  ok(dfa_rt_optimizer_step_address(optimizer, 0, place.segment, &address));
+  EXPECT_EQ(*static_cast<int64_t *>(address), 9);
+  float before = param[299];
+  ok(dfa_rt_optimizer_run(optimizer, finish, nullptr));
+  EXPECT_LT(param[299], before - 0.1);
   dfa_rt_device_counters_t counters;
   ok(dfa_rt_device_get_counters(device, &counters));
   EXPECT_EQ(counters.graphs_instantiated, 2);
@@ -226,6 +236,23 @@ TEST_F(CApi, LayoutMistakesAreErrors) {
   expect(dfa_rt_optimizer_create(&options, &optimizer),
          DFA_RT_FAILED_PRECONDITION, "planned");
   dfa_rt_layout_release(other);
+}
+
+TEST_F(CApi, AddressesExistAfterPrepare) {
+  dfa_rt_optimizer_options_t it = options();
+  ok(dfa_rt_optimizer_create(&it, &optimizer));
+  void *address = nullptr;
+  expect(dfa_rt_optimizer_control_address(optimizer, "scale", &address),
+         DFA_RT_FAILED_PRECONDITION, "before prepare");
+  expect(dfa_rt_optimizer_hyper_address(optimizer, 0, 0, &address),
+         DFA_RT_FAILED_PRECONDITION, "before prepare");
+  expect(dfa_rt_optimizer_step_address(optimizer, 0, 0, &address),
+         DFA_RT_FAILED_PRECONDITION, "before prepare");
+  ok(dfa_rt_optimizer_prepare(optimizer, nullptr));
+  expect(dfa_rt_optimizer_control_address(optimizer, "scales", &address),
+         DFA_RT_NOT_FOUND, "scales");
+  expect(dfa_rt_optimizer_hyper_address(optimizer, 0, 99, &address),
+         DFA_RT_INVALID_ARGUMENT, "99");
 }
 
 TEST_F(CApi, ErrorsBelongToTheThread) {
