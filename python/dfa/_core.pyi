@@ -380,6 +380,18 @@ class Optimizer:
     def fetch_control(self, field: str, stream: int = 0) -> float:
         """The device's value; waits."""
 
+    def control_address(self, field: str) -> int:
+        """Where a control field lies on the device, after ``prepare``."""
+
+    def hyper_address(self, group: int, column: int) -> int:
+        """Where a hyper-parameter lies on the device, after ``prepare``.
+
+        An upload of values that changed on the host overwrites the table.
+        """
+
+    def step_address(self, class_index: int, segment: int) -> int:
+        """Where a parameter's step count (int64) lies, after ``prepare``."""
+
     def fetch_step(
         self, class_index: int, segment: int, stream: int = 0
     ) -> int: ...
