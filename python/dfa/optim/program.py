@@ -1,0 +1,160 @@
+# Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled steps on torch's devices: compilation, streams, control fields."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dfa import _core
+from dfa.optim.steptext import class_name
+from dfa.optim.tensors import at_address
+
+#: Control fields and the formats that views of them have.
+_FIELD_FORMATS = {
+    "norm": "f64",
+    "factor": "f32",
+    "found_inf": "i32",
+    "step": "i64",
+    "skipped": "i64",
+}
+
+
+@functools.cache
+def runtime_device(kind: str, ordinal: int) -> _core.Device:
+    """The runtime's handle of a device; one a process and device.
+
+    On CUDA its memory comes from torch's caching allocator.
+    """
+    if kind == "cpu":
+        return _core.Device.cpu()
+    if kind != "cuda":
+        raise ValueError(f"expects tensors on cpu or cuda, but got '{kind}'")
+    device = _core.Device.cuda(ordinal)
+
+    def allocate(size: int, stream: int) -> int:
+        return torch.cuda.caching_allocator_alloc(size, ordinal, stream)
+
+    def free(address: int, _size: int) -> None:
+        torch.cuda.caching_allocator_delete(address)
+
+    device.set_allocator(allocate, free)
+    return device
+
+
+def device_of(device: torch.device) -> _core.Device:
+    """``runtime_device`` of a torch device."""
+    ordinal = device.index
+    if ordinal is None:
+        ordinal = torch.cuda.current_device() if device.type == "cuda" else 0
+    return runtime_device(device.type, ordinal)
+
+
+def current_stream(device: torch.device) -> int:
+    """The stream torch issues work to; 0 on the CPU."""
+    if device.type != "cuda":
+        return 0
+    return torch.cuda.current_stream(device).cuda_stream
+
+
+def _load_artifact(text: str, target: str, chip: str) -> _core.Artifact:
+    return _core.compile(text, target, source="<optimizer step>", chip=chip)
+
+
+@functools.cache
+def compiled(text: str, target: str, chip: str) -> _core.Artifact:
+    """The machine code of a step, compiled once a process."""
+    return _load_artifact(text, target, chip)
+
+
+class Instance:
+    """One program on one layout, with its own tables and control block."""
+
+    def __init__(
+        self,
+        text: str,
+        device: torch.device,
+        layout: _core.Layout,
+        *,
+        rank: int = 0,
+        group: _core.Group | None = None,
+    ) -> None:
+        """Compiles ``text`` if needed. Bind arrays, then call ``prepare``."""
+        self.device = device
+        handle = device_of(device)
+        target = "cuda" if device.type == "cuda" else "cpu"
+        artifact = compiled(text, target, handle.chip)
+        self.program = _core.Program(artifact.program_text)
+        extra: dict[str, Any] = {} if group is None else {"group": group}
+        self.optimizer = _core.Optimizer(
+            handle,
+            self.program,
+            layout,
+            artifact,
+            rank=rank,
+            replay=device.type == "cuda",
+            **extra,
+        )
+        self._finish = self.program.entry("finish")
+        self._reduce = self.program.entry("reduce")
+        self._fields: dict[str, Tensor] = {}
+
+    def index(self, class_index: int) -> int:
+        """The program's index of the class that the text calls so."""
+        return self.program.class_index(class_name(class_index))
+
+    def array(self, class_index: int, role: str) -> int:
+        """The index of an array, -1 if the program has none of the role."""
+        return self.program.array(self.index(class_index), role)
+
+    def prepare(self) -> None:
+        """Allocates tables, loads code; waits until the device is ready."""
+        self.optimizer.prepare(current_stream(self.device))
+
+    def finish(self) -> None:
+        """Runs the step on torch's current stream, without waiting."""
+        self.optimizer.run(self._finish, current_stream(self.device))
+
+    def reduce(self) -> None:
+        """Reduces all buckets (programs with collectives on gradients)."""
+        if self._reduce >= 0:
+            self.optimizer.run(self._reduce, current_stream(self.device))
+
+    def reduce_bucket(self, class_index: int, bucket: int) -> None:
+        """Starts the reduction of one bucket (counted within its class)."""
+        if self._reduce >= 0:
+            self.optimizer.run_bucket(
+                self._reduce,
+                self.index(class_index),
+                bucket,
+                current_stream(self.device),
+            )
+
+    def field(self, name: str) -> Tensor:
+        """A control field as a 0-dim tensor that shares its memory."""
+        found = self._fields.get(name)
+        if found is None:
+            address = self.optimizer.control_address(name)
+            found = at_address(
+                address, _FIELD_FORMATS[name], self.device, self.optimizer
+            )
+            self._fields[name] = found
+        return found
+
+    def steps(self, class_index: int, segment: int) -> Tensor:
+        """A parameter's step count (int64, 0-dim), sharing its memory."""
+        address = self.optimizer.step_address(self.index(class_index), segment)
+        return at_address(address, "i64", self.device, self.optimizer)
+
+    def mirror(self, name: str) -> float:
+        """A control field as the last finished step left it; never waits."""
+        return self.optimizer.mirror_control(name)
+
+    def close(self) -> None:
+        """Waits for the work, and releases what the program holds."""
+        self._fields.clear()
+        self.optimizer.close()
