@@ -4,13 +4,16 @@
 // The order of a run: parse, import, read data, run, write, print.
 #include "Driver.h"
 #include "Report.h"
+#include "Trace.h"
 #include "data/Results.h"
 #include "data/Source.h"
 #include "execution/Compile.h"
 #include "execution/Execution.h"
+#include "execution/PlanDrawing.h"
 #include "reference/Reference.h"
 #include "step/Import.h"
 
+#include "dfa/Analysis/LayoutPlan.h"
 #include "dfa/IR/Dfa.h"
 #include "dfa/Pipelines/Backend.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -108,24 +111,41 @@ static int compile(const Options &options, ModuleOp module,
 /// Runs the steps, and the reference beside them if it is wanted.
 static run::Status runSteps(const Options &options, const run::StepGraph &graph,
                             const run::Source &source,
-                            run::Execution &execution, run::Report &report) {
+                            run::Execution &execution, run::Report &report,
+                            run::Trace &trace) {
   std::optional<run::Reference> reference;
   if (options.verify) {
+    run::Trace::Span span(trace, "prepare the reference");
     reference.emplace(graph, source, options.threads);
     run::Status status = reference->prepare();
     if (!status.ok())
       return status;
   }
-  run::Status status = execution.load(source);
+  run::Status status;
+  {
+    run::Trace::Span span(trace, "load");
+    status = execution.load(source);
+  }
   run::Progress progress("step", options.steps);
   for (int64_t i = 0; i < options.steps && status.ok(); ++i) {
-    status = execution.step(source, i + 1);
-    if (reference)
+    std::string number = std::to_string(i + 1);
+    {
+      run::Trace::Span span(trace, "gradients " + number);
+      status = execution.setGradients(source, i + 1);
+    }
+    if (status.ok()) {
+      run::Trace::Span span(trace, "step " + number);
+      status = execution.step();
+    }
+    if (reference) {
+      run::Trace::Span span(trace, "reference " + number);
       reference->step();
+    }
     progress.advance(i + 1);
   }
   if (!status.ok() || !reference)
     return status;
+  run::Trace::Span span(trace, "verify");
   report.verified.emplace();
   return execution.verify(*reference, *report.verified);
 }
@@ -151,25 +171,48 @@ static int runCompiled(const Options &options, ModuleOp module,
                        const run::StepGraph &graph, const run::Source &source,
                        run::Report &report) {
   run::CompiledStep compiled;
-  if (int code = compile(options, module, compiled))
-    return code;
+  run::Trace trace;
+  {
+    run::Trace::Span span(trace, "compile");
+    if (int code = compile(options, module, compiled))
+      return code;
+  }
   bool cuda = options.target == run::Target::Cuda;
   report.target = cuda ? "cuda" : "cpu";
   run::Execution execution;
-  run::Status status = execution.create(
-      graph, compiled.code, {cuda, options.threads, options.replay});
+  run::Status status;
+  {
+    run::Trace::Span span(trace, "create");
+    status = execution.create(graph, compiled.code,
+                              {cuda, options.threads, options.replay});
+  }
   if (status.ok() && options.check) {
     llvm::outs() << execution.describe();
     return run::exitFine;
   }
   if (status.ok())
-    status = runSteps(options, graph, source, execution, report);
+    status = runSteps(options, graph, source, execution, report, trace);
   if (!status.ok())
     return fail(run::exitDevice, status.message());
-  int code = finish(options, graph, execution, report, [&] {
+  if (!options.trace.empty() && !trace.write(options.trace))
+    return fail(run::exitWrongInput, "cannot write " + options.trace);
+  return finish(options, graph, execution, report, [&] {
     return options.time ? timeRun(compiled, execution, report) : run::Status();
   });
-  return code;
+}
+
+/// Draws the layout of the step.
+static int writePlan(const std::string &path, ModuleOp module) {
+  mlir::dfa::LayoutOp op = *module.getOps<mlir::dfa::LayoutOp>().begin();
+  FailureOr<::dfa::layout::Plan> plan = mlir::dfa::planLayout(op);
+  if (failed(plan))
+    return run::exitWrongInput;
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  if (error)
+    return fail(run::exitWrongInput, path + ": " + error.message());
+  file << run::drawPlan(*plan);
+  return run::exitFine;
 }
 
 static int emitProgram(ModuleOp module, bool cuda) {
@@ -219,6 +262,9 @@ int run::drive(const Options &options) {
   report.seed = options.seed;
   report.elements = graph->elements();
   report.parameters = static_cast<int64_t>(graph->params.size());
+  if (!options.plan.empty())
+    if (int code = writePlan(options.plan, *module))
+      return code;
   if (options.emit == Emit::Program)
     return emitProgram(*module, options.target == Target::Cuda);
   if (options.target != Target::Reference)

@@ -32,6 +32,7 @@ Status Execution::forAll(const std::function<Status(Rank &, int64_t)> &body) {
 Status Execution::create(const StepGraph &stepGraph, const StepCode &code,
                          const ExecutionOptions &options) {
   graph = &stepGraph;
+  threads = options.threads;
   int64_t count = graph->ranks();
   unsigned cores =
       options.threads ? options.threads : std::thread::hardware_concurrency();
@@ -54,11 +55,14 @@ Status Execution::load(const Source &source) {
   return forAll([&](Rank &rank, int64_t) { return rank.load(source); });
 }
 
-Status Execution::step(const Source &source, int64_t number) {
+Status Execution::setGradients(const Source &source, int64_t number) {
+  return forAll(
+      [&](Rank &rank, int64_t) { return rank.setGradients(source, number); });
+}
+
+Status Execution::step() {
   return forAll([&](Rank &rank, int64_t) {
-    Status status = rank.setGradients(source, number);
-    if (status.ok())
-      status = rank.step();
+    Status status = rank.step();
     return status.ok() ? rank.synchronize() : status;
   });
 }

@@ -30,8 +30,10 @@ public:
                 const ExecutionOptions &options);
   /// Puts initial values in place.
   Status load(const Source &source);
-  /// Runs a step (from 1) with its gradients and waits for it.
-  Status step(const Source &source, int64_t number);
+  /// Puts the gradients of a step (from 1) in place.
+  Status setGradients(const Source &source, int64_t number);
+  /// Runs a step and waits for it.
+  Status step();
 
   /// Times steps on the gradients that are in place: milliseconds, the median.
   Status timeSteps(int64_t count, double &milliseconds);
@@ -62,6 +64,7 @@ private:
   Status verifyControl(const Reference &reference, Comparison &comparison);
 
   const StepGraph *graph = nullptr;
+  unsigned threads = 0;
   LocalStore store;
   std::vector<std::unique_ptr<Rank>> ranks;
 };

@@ -76,6 +76,8 @@ private:
   Status connect();
   Status write(const std::string &role, int param, const double *logical);
   Status loadControl(const Source &source);
+  Status loadParam(const Source &source, int param);
+  Status forEachParam(const std::function<Status(int)> &body);
   Status address(const std::string &role, int param, void *&result,
                  Fragment &part) const;
 

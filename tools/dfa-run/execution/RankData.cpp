@@ -6,8 +6,10 @@
 #include "data/Results.h"
 #include "execution/Rank.h"
 #include "support/ElementOrder.h"
+#include "support/Parallel.h"
 
 #include <algorithm>
+#include <mutex>
 
 using namespace dfa::run;
 
@@ -139,53 +141,65 @@ Status Rank::load(const Source &source) {
   if (status.ok())
     status = checkRuntime(dfa_rt_optimizer_prepare(optimizer, stream),
                           "preparing the step");
-  std::vector<double> values;
-  for (size_t i = 0; i < graph->params.size() && status.ok(); ++i) {
-    int param = static_cast<int>(i);
-    const ClassSpec &cls = graph->classes[graph->params[i].cls];
-    values.resize(static_cast<size_t>(graph->params[i].elements));
-    std::vector<std::string> roles = {"param"};
-    if (cls.master != Format::None)
-      roles.push_back(cls.master == Format::Remainder ? "remainder" : "master");
-    status = source.initial("master", param, values.data());
-    for (const std::string &role : roles)
-      if (status.ok())
-        status = write(role, param, values.data());
-    for (const StateSpec &state : cls.states) {
-      if (status.ok())
-        status = source.initial(state.name, param, values.data());
-      if (status.ok())
-        status = write(state.name, param, values.data());
-    }
-    int64_t steps = source.initialStep(param);
-    if (status.ok() && steps > 0)
-      status = checkRuntime(dfa_rt_optimizer_set_step(
-                                optimizer, classIndices[graph->params[i].cls],
-                                places[i].segment, steps, stream),
-                            "step/" + graph->params[i].name);
+  if (!status.ok())
+    return status;
+  return forEachParam([&](int param) { return loadParam(source, param); });
+}
+
+Status Rank::loadParam(const Source &source, int param) {
+  const ParamSpec &spec = graph->params[param];
+  const ClassSpec &cls = graph->classes[spec.cls];
+  std::vector<double> values(static_cast<size_t>(spec.elements));
+  std::vector<std::string> roles = {"param"};
+  if (cls.master != Format::None)
+    roles.push_back(cls.master == Format::Remainder ? "remainder" : "master");
+  Status status = source.initial("master", param, values.data());
+  for (const std::string &role : roles)
+    if (status.ok())
+      status = write(role, param, values.data());
+  for (const StateSpec &state : cls.states) {
+    if (status.ok())
+      status = source.initial(state.name, param, values.data());
+    if (status.ok())
+      status = write(state.name, param, values.data());
   }
-  return status;
+  int64_t steps = source.initialStep(param);
+  if (!status.ok() || steps == 0)
+    return status;
+  return checkRuntime(
+      dfa_rt_optimizer_set_step(optimizer, classIndices[spec.cls],
+                                places[param].segment, steps, stream),
+      "step/" + spec.name);
+}
+
+Status Rank::forEachParam(const std::function<Status(int)> &body) {
+  Status first;
+  std::mutex mutex;
+  parallelFor(static_cast<int64_t>(graph->params.size()), 1,
+              static_cast<unsigned>(options.threads),
+              [&](int64_t begin, int64_t) {
+                Status status = body(static_cast<int>(begin));
+                std::lock_guard<std::mutex> lock(mutex);
+                if (first.ok() && !status.ok())
+                  first = status;
+              });
+  return first;
 }
 
 Status Rank::setGradients(const Source &source, int64_t step) {
-  std::vector<double> values;
-  for (size_t i = 0; i < graph->params.size(); ++i) {
-    int param = static_cast<int>(i);
-    const ParamSpec &spec = graph->params[i];
+  return forEachParam([&](int param) {
+    const ParamSpec &spec = graph->params[param];
     bool present = source.hasGradient(param, step, options.rank);
     Status status = checkRuntime(
         dfa_rt_optimizer_set_present(optimizer, classIndices[spec.cls],
-                                     places[i].segment, present),
+                                     places[param].segment, present),
         quoted(spec.name));
     if (!status.ok())
       return status;
-    values.resize(static_cast<size_t>(spec.elements));
+    std::vector<double> values(static_cast<size_t>(spec.elements));
     source.gradient(param, step, options.rank, 0, spec.elements, values.data());
-    status = write("grad", param, values.data());
-    if (!status.ok())
-      return status;
-  }
-  return Status();
+    return write("grad", param, values.data());
+  });
 }
 
 Status Rank::read(const std::string &role, int param, void *target) {

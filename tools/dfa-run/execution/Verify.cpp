@@ -4,6 +4,7 @@
 // What a compiled run left behind, against the reference: arrays within their
 // bounds, stored values as encodings of our own masters, replicas bit for bit.
 #include "execution/Execution.h"
+#include "support/Parallel.h"
 
 #include <cmath>
 #include <cstring>
@@ -159,7 +160,20 @@ Status Execution::verifyControl(const Reference &reference,
 
 Status Execution::verify(const Reference &reference, Comparison &comparison) {
   Status status = verifyControl(reference, comparison);
-  for (size_t i = 0; i < graph->params.size() && status.ok(); ++i)
-    status = verifyParam(reference, static_cast<int>(i), comparison);
+  if (!status.ok())
+    return status;
+  // Merged in the order of the parameters, so that reports are the same for
+  // any number of threads.
+  std::vector<Comparison> parts(graph->params.size());
+  std::vector<Status> statuses(parts.size());
+  parallelFor(static_cast<int64_t>(parts.size()), 1, threads,
+              [&](int64_t param, int64_t) {
+                statuses[param] = verifyParam(
+                    reference, static_cast<int>(param), parts[param]);
+              });
+  for (size_t i = 0; i < parts.size() && status.ok(); ++i) {
+    status = statuses[i];
+    comparison.merge(parts[i]);
+  }
   return status;
 }
