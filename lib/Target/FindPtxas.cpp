@@ -107,7 +107,8 @@ std::optional<std::string> mlir::dfa::getEnvironment(StringRef name) {
 }
 
 Expected<std::string> mlir::dfa::findPtxas(StringRef override,
-                                           EnvironmentLookup environment) {
+                                           EnvironmentLookup environment,
+                                           StringRef defaultRoot) {
   if (!override.empty())
     return takeOverride(override, "option 'ptxas'");
   std::optional<std::string> variable = environment("DFA_PTXAS");
@@ -128,7 +129,7 @@ Expected<std::string> mlir::dfa::findPtxas(StringRef override,
       return search.found;
   }
   if (searchPath(search, environment("PATH")) ||
-      search.tryFolder("/usr/local/cuda/bin", "default place"))
+      search.tryFolder((defaultRoot + "/bin").str(), "default place"))
     return search.found;
   std::optional<std::string> venv = environment("VIRTUAL_ENV");
   if (venv && !venv->empty() && search.tryPython(*venv, "VIRTUAL_ENV"))

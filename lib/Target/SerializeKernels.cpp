@@ -114,7 +114,7 @@ public:
     std::optional<CudaFormat> parsed = parseCudaFormat(format);
     if (!parsed) {
       getOperation().emitError("expects format ptx, cubin or fatbin, but got '")
-          << format << "'";
+          << format.getValue() << "'";
       return signalPassFailure();
     }
     CudaOptions options;

@@ -23,12 +23,13 @@ std::optional<std::string> getEnvironment(llvm::StringRef name);
 
 /// Path of ptxas. `override`, then DFA_PTXAS, win always: if one is given and
 /// cannot be run, that is an error and nothing else is tried. Else the first
-/// of CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda and the Python environment
+/// of CUDA_HOME, CUDA_PATH, PATH, `defaultRoot` and the Python environment
 /// (VIRTUAL_ENV, and one beside this program). The error lists every place
 /// that was tried, in order.
 llvm::Expected<std::string>
 findPtxas(llvm::StringRef override,
-          EnvironmentLookup environment = getEnvironment);
+          EnvironmentLookup environment = getEnvironment,
+          llvm::StringRef defaultRoot = "/usr/local/cuda");
 
 /// The release line of `ptxas --version`; what went wrong if it cannot be run.
 std::string getPtxasVersion(llvm::StringRef ptxas);

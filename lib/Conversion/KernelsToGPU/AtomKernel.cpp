@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Element kernels with accumulators: a warp handles one atom. Each lane holds
-// runs of adjacent columns in registers, several loads at a time in flight.
+// a run of adjacent columns in registers, with several loads in flight.
 
 #include "DeviceKernels.h"
 #include "dfa-rt/abi.h"
@@ -21,23 +21,23 @@ public:
   LogicalResult emit();
 
 private:
+  using Values = Emitter::Values;
+
   LogicalResult emitAtom(Value index);
-  FailureOr<Emitter::Values> emitRows(const ChunkRow &chunk,
-                                      ValueRange uniform);
-  Value emitAligned(const ChunkRow &chunk);
-  Emitter::Values emitVectorRows(const ChunkRow &chunk, ValueRange uniform,
-                                 Value row, unsigned rows, ValueRange sums);
-  Emitter::Values emitPartialRow(const ChunkRow &chunk, ValueRange uniform,
-                                 Value row, Value aligned, ValueRange sums);
-  Emitter::Values emitVectorRun(const ChunkRow &chunk, ValueRange uniform,
-                                Value index, ValueRange sums);
-  Emitter::Values emitScalarRun(const ChunkRow &chunk, ValueRange uniform,
-                                Value index, ValueRange sums);
-  Emitter::Values emitRun(const ChunkRow &chunk, ValueRange uniform,
-                          Value index, unsigned width, ValueRange sums);
-  void emitPartials(Value index, ValueRange sums);
-  Value getColumn(unsigned run);
-  Emitter::Values getIdentities();
+  Values emitRuns();
+  Values emitRun(Value run);
+  Values emitRows(Value column, Value aligned);
+  Values emitVectorRows(Value start, unsigned rows, ValueRange sums);
+  Values emitPartialRow(Value start, Value aligned, ValueRange sums);
+  Values emitScalars(Value start, ValueRange sums);
+  Values compute(ValueRange elements, Value index, unsigned width,
+                 ValueRange sums);
+  void store(Value index, ArrayRef<SmallVector<Value>> outputs);
+  Value emitAligned();
+  void emitPartials(Value index, ValueRange totals);
+  Values getIdentities(unsigned count) {
+    return Values(count, emitIdentity(e));
+  }
 
   Emitter &e;
   KernelOp kernel;
@@ -45,11 +45,14 @@ private:
   ElementArguments args;
   const DeviceShape &shape;
   SmallVector<Combine> kinds;
-  /// Adjacent columns of a run, and runs of a lane. Lanes are a run apart.
+  /// Adjacent columns of a run, and runs of a lane. Adjacent lanes have
+  /// adjacent runs, so a warp reads one piece of memory.
   unsigned lanes, runs;
   /// Rows whose loads are in flight together.
   unsigned rowsAtOnce;
   Value lane;
+  ChunkRow chunk;
+  SmallVector<Value> uniform;
   LogicalResult result = success();
 };
 
@@ -70,7 +73,7 @@ DeviceAtomKernel::DeviceAtomKernel(Emitter &e, KernelOp kernel,
   }
   lanes = widest == 2 ? 8 : 4;
   runs = DFA_RT_ATOM_COLUMNS / (kWarp * lanes);
-  rowsAtOnce = std::max(1u, shape.unroll / (runs * std::max(reads, 1u)));
+  rowsAtOnce = std::max(1u, shape.unroll / std::max(reads, 1u));
 }
 
 LogicalResult DeviceAtomKernel::emit() {
@@ -86,40 +89,60 @@ LogicalResult DeviceAtomKernel::emit() {
 }
 
 LogicalResult DeviceAtomKernel::emitAtom(Value index) {
-  ChunkRow chunk = loadChunk(e, kernel, layout, args, index);
-  FailureOr<SmallVector<Value>> uniform =
+  chunk = loadChunk(e, kernel, layout, args, index);
+  FailureOr<SmallVector<Value>> values =
       emitRegion(e, kernel.getUniform(), {}, chunk.rows);
-  if (failed(uniform))
+  if (failed(values))
     return failure();
-  Emitter::Values identities = getIdentities();
-  LogicalResult rows = success();
-  Emitter::Values sums = e.ifElse(
-      uniform->front(), ValueRange(identities).getTypes(),
-      [&]() -> Emitter::Values {
-        FailureOr<Emitter::Values> values =
-            emitRows(chunk, ArrayRef<Value>(*uniform).drop_front());
-        rows = values;
-        return succeeded(values) ? *values : identities;
-      },
+  uniform.assign(values->begin() + 1, values->end());
+  Values absent = getIdentities(kinds.size());
+  Values totals = e.ifElse(
+      values->front(), ValueRange(absent).getTypes(),
+      [&] { return emitRuns(); },
       // An atom that is left alone counts as absent.
-      [&]() -> Emitter::Values { return identities; });
-  emitPartials(index, sums);
-  return rows;
+      [&] { return absent; });
+  emitPartials(index, totals);
+  return result;
 }
 
-/// One vector for each accumulator and run, accumulator-major.
-Emitter::Values DeviceAtomKernel::getIdentities() {
-  return Emitter::Values(kinds.size() * runs, emitIdentity(e, lanes));
+/// Run after run, so that only one run's columns are in registers. The runs'
+/// totals are the last adjacent pair of the tree.
+DeviceAtomKernel::Values DeviceAtomKernel::emitRuns() {
+  if (runs == 1)
+    return emitRun(e.constI64(0));
+  assert(runs == 2 && "more runs need a tree");
+  return e.loop(e.constI64(0), e.constI64(runs), e.constI64(1),
+                getIdentities(kinds.size()), [&](Value run, ValueRange before) {
+                  Values totals = emitRun(run);
+                  Value first =
+                      e.compare(arith::CmpIPredicate::eq, run, e.constI64(0));
+                  for (auto [i, kind] : llvm::enumerate(kinds))
+                    totals[i] =
+                        e.select(first, totals[i],
+                                 emitCombine(e, kind, before[i], totals[i]));
+                  return totals;
+                });
 }
 
-/// First column of a lane's run.
-Value DeviceAtomKernel::getColumn(unsigned run) {
-  return e.add(e.mul(lane, e.constI64(lanes)),
-               e.constI64(int64_t(run) * lanes * kWarp));
+/// The totals of one run of all lanes; only lane 0 has them.
+DeviceAtomKernel::Values DeviceAtomKernel::emitRun(Value run) {
+  Value column = e.add(e.mul(run, e.constI64(int64_t(lanes) * kWarp)),
+                       e.mul(lane, e.constI64(lanes)));
+  Values sums = emitRows(column, emitAligned());
+  Values totals;
+  for (auto [i, kind] : llvm::enumerate(kinds)) {
+    SmallVector<Value> tree(sums.begin() + i * lanes,
+                            sums.begin() + (i + 1) * lanes);
+    for (; tree.size() > 1; tree.resize(tree.size() / 2))
+      for (size_t j = 0; j < tree.size() / 2; ++j)
+        tree[j] = emitCombine(e, kind, tree[2 * j], tree[2 * j + 1]);
+    totals.push_back(emitWarpTree(e, kind, tree.front()));
+  }
+  return totals;
 }
 
 /// Whether vectors may be read at multiples of their length.
-Value DeviceAtomKernel::emitAligned(const ChunkRow &chunk) {
+Value DeviceAtomKernel::emitAligned() {
   Value flag = e.bitAnd(chunk.flags, e.constI32(DFA_RT_SEGMENT_VECTOR));
   Value aligned = e.compare(arith::CmpIPredicate::ne, flag, e.constI32(0));
   if (lanes < 8)
@@ -133,152 +156,138 @@ Value DeviceAtomKernel::emitAligned(const ChunkRow &chunk) {
                   e.compare(arith::CmpIPredicate::eq, low, e.constI64(0)));
 }
 
-FailureOr<Emitter::Values> DeviceAtomKernel::emitRows(const ChunkRow &chunk,
-                                                      ValueRange uniform) {
-  SmallVector<Value> wide;
-  for (Value value : uniform)
-    wide.push_back(widenValue(e, value, lanes));
+/// The columns of a lane's run from top to bottom; one f64 for each
+/// accumulator and column, accumulator-major.
+DeviceAtomKernel::Values DeviceAtomKernel::emitRows(Value column,
+                                                    Value aligned) {
   Value zero = e.constI64(0), one = e.constI64(1);
-  Value aligned = emitAligned(chunk);
   Value log2 = e.constI64(llvm::Log2_32(DFA_RT_ATOM_COLUMNS));
   Value full = e.select(aligned, e.shiftRight(chunk.length, log2), zero);
   Value together =
       e.sub(full, arith::RemUIOp::create(e, full, e.constI64(rowsAtOnce)));
   Value rows = e.shiftRight(
       e.add(chunk.length, e.constI64(DFA_RT_ATOM_COLUMNS - 1)), log2);
-
-  Emitter::Values sums =
-      e.loop(zero, together, e.constI64(rowsAtOnce), getIdentities(),
-             [&](Value row, ValueRange carried) {
-               return emitVectorRows(chunk, wide, row, rowsAtOnce, carried);
-             });
+  auto getStart = [&](Value row) {
+    return e.add(e.mul(row, e.constI64(DFA_RT_ATOM_COLUMNS)), column);
+  };
+  Values sums = e.loop(
+      zero, together, e.constI64(rowsAtOnce),
+      getIdentities(kinds.size() * lanes), [&](Value row, ValueRange carried) {
+        return emitVectorRows(getStart(row), rowsAtOnce, carried);
+      });
   if (rowsAtOnce > 1)
     sums =
         e.loop(together, full, one, sums, [&](Value row, ValueRange carried) {
-          return emitVectorRows(chunk, wide, row, 1, carried);
+          return emitVectorRows(getStart(row), 1, carried);
         });
-  sums = e.loop(full, rows, one, sums, [&](Value row, ValueRange carried) {
-    return emitPartialRow(chunk, uniform, row, aligned, carried);
+  return e.loop(full, rows, one, sums, [&](Value row, ValueRange carried) {
+    return emitPartialRow(getStart(row), aligned, carried);
   });
-  if (failed(result))
-    return failure();
-  return sums;
 }
 
 /// All loads of some rows first, then the computation, top to bottom.
-Emitter::Values DeviceAtomKernel::emitVectorRows(const ChunkRow &chunk,
-                                                 ValueRange uniform, Value row,
-                                                 unsigned rows,
-                                                 ValueRange carried) {
+DeviceAtomKernel::Values DeviceAtomKernel::emitVectorRows(Value start,
+                                                          unsigned rows,
+                                                          ValueRange carried) {
   SmallVector<Value> indices;
   SmallVector<SmallVector<Value>> elements;
+  for (unsigned r = 0; r < rows; ++r) {
+    indices.push_back(
+        e.add(start, e.constI64(int64_t(r) * DFA_RT_ATOM_COLUMNS)));
+    elements.push_back(
+        loadElements(e, kernel, chunk, indices.back(), lanes, 16));
+  }
+  Values sums(carried);
   for (unsigned r = 0; r < rows; ++r)
-    for (unsigned run = 0; run < runs; ++run) {
-      Value start =
-          e.mul(e.add(row, e.constI64(r)), e.constI64(DFA_RT_ATOM_COLUMNS));
-      indices.push_back(e.add(start, getColumn(run)));
-      elements.push_back(
-          loadElements(e, kernel, chunk, indices.back(), lanes, 16));
-    }
-  Emitter::Values sums(carried);
-  for (unsigned piece = 0; piece < rows * runs; ++piece) {
-    FailureOr<SmallVector<Value>> values = computeElements(
-        e, kernel, chunk, uniform, elements[piece], indices[piece], lanes, 16);
+    sums = compute(elements[r], indices[r], lanes, sums);
+  return sums;
+}
+
+/// A row that ends early or is not aligned: a run that is whole and aligned as
+/// a vector, the others element by element.
+DeviceAtomKernel::Values
+DeviceAtomKernel::emitPartialRow(Value start, Value aligned, ValueRange sums) {
+  Value end = e.add(start, e.constI64(lanes));
+  Value whole = e.compare(arith::CmpIPredicate::sle, end, chunk.length);
+  return e.ifElse(
+      e.bitAnd(whole, aligned), sums.getTypes(),
+      [&] { return emitVectorRows(start, 1, sums); },
+      [&] { return emitScalars(start, sums); });
+}
+
+DeviceAtomKernel::Values DeviceAtomKernel::emitScalars(Value start,
+                                                       ValueRange carried) {
+  Values sums(carried);
+  for (unsigned j = 0; j < lanes; ++j) {
+    Value index = e.add(start, e.constI64(j));
+    SmallVector<Value> old;
+    for (size_t i = 0; i < kinds.size(); ++i)
+      old.push_back(sums[i * lanes + j]);
+    Values next = e.ifElse(
+        e.lessThan(index, chunk.length), ValueRange(old).getTypes(),
+        [&] {
+          return compute(loadElements(e, kernel, chunk, index, 1, 1), index, 1,
+                         old);
+        },
+        [&]() -> Values { return old; });
+    for (size_t i = 0; i < kinds.size(); ++i)
+      sums[i * lanes + j] = next[i];
+  }
+  return sums;
+}
+
+/// Runs the body on each of `width` loaded elements, stores what it writes and
+/// adds what it yields. One element after the other: values live shortly, and
+/// registers are for accumulators and loads.
+DeviceAtomKernel::Values DeviceAtomKernel::compute(ValueRange elements,
+                                                   Value index, unsigned width,
+                                                   ValueRange carried) {
+  Values sums(carried);
+  SmallVector<SmallVector<Value>> outputs;
+  for (unsigned j = 0; j < width; ++j) {
+    SmallVector<Value> arguments(uniform);
+    for (Value element : elements)
+      arguments.push_back(
+          width == 1 ? element : vector::ExtractOp::create(e, element, j));
+    FailureOr<SmallVector<Value>> values =
+        emitRegion(e, kernel.getBody(), arguments, chunk.rows);
     if (failed(values)) {
       result = failure();
       return sums;
     }
+    size_t written = values->size() - kinds.size();
+    outputs.resize(written);
+    for (size_t i = 0; i < written; ++i)
+      outputs[i].push_back((*values)[i]);
     for (auto [i, kind] : llvm::enumerate(kinds)) {
-      Value &sum = sums[i * runs + piece % runs];
-      sum = emitCombine(e, kind, sum, (*values)[i]);
+      Value &sum = sums[i * width + j];
+      sum = emitCombine(e, kind, sum, (*values)[written + i]);
     }
   }
+  store(index, outputs);
   return sums;
 }
 
-/// A row that ends early or is not aligned: runs that are whole and aligned as
-/// vectors, the others element by element.
-Emitter::Values DeviceAtomKernel::emitPartialRow(const ChunkRow &chunk,
-                                                 ValueRange uniform, Value row,
-                                                 Value aligned,
-                                                 ValueRange carried) {
-  Emitter::Values sums(carried);
-  Value start = e.mul(row, e.constI64(DFA_RT_ATOM_COLUMNS));
-  for (unsigned run = 0; run < runs; ++run) {
-    Value index = e.add(start, getColumn(run));
-    Value end = e.add(index, e.constI64(lanes));
-    Value whole = e.compare(arith::CmpIPredicate::sle, end, chunk.length);
-    SmallVector<Value> own;
-    for (size_t i = 0; i < kinds.size(); ++i)
-      own.push_back(sums[i * runs + run]);
-    Emitter::Values next = e.ifElse(
-        e.bitAnd(whole, aligned), ValueRange(own).getTypes(),
-        [&] { return emitVectorRun(chunk, uniform, index, own); },
-        [&] { return emitScalarRun(chunk, uniform, index, own); });
-    for (size_t i = 0; i < kinds.size(); ++i)
-      sums[i * runs + run] = next[i];
+void DeviceAtomKernel::store(Value index,
+                             ArrayRef<SmallVector<Value>> outputs) {
+  for (auto [i, attr] : llvm::enumerate(kernel.getArrays())) {
+    KernelArrayAttr array = cast<KernelArrayAttr>(attr);
+    if (!array.isWritten())
+      continue;
+    ArrayRef<Value> values = outputs.front();
+    outputs = outputs.drop_front();
+    unsigned width = values.size();
+    ArrayPlace place = getPlace(e, array, chunk.arrays[i], index, width,
+                                width == 1 ? getElementBytes(array) : 16);
+    Value value = values.front();
+    if (width > 1)
+      value = vector::FromElementsOp::create(e, cast<VectorType>(place.type),
+                                             values);
+    e.store(value, place.address, place.alignment);
   }
-  return sums;
 }
 
-Emitter::Values DeviceAtomKernel::emitVectorRun(const ChunkRow &chunk,
-                                                ValueRange uniform, Value index,
-                                                ValueRange sums) {
-  SmallVector<Value> wide;
-  for (Value value : uniform)
-    wide.push_back(widenValue(e, value, lanes));
-  return emitRun(chunk, wide, index, lanes, sums);
-}
-
-Emitter::Values DeviceAtomKernel::emitScalarRun(const ChunkRow &chunk,
-                                                ValueRange uniform, Value index,
-                                                ValueRange carried) {
-  Emitter::Values sums(carried);
-  for (unsigned j = 0; j < lanes; ++j) {
-    Value element = e.add(index, e.constI64(j));
-    SmallVector<Value> old;
-    for (Value sum : sums)
-      old.push_back(vector::ExtractOp::create(e, sum, j));
-    Emitter::Values next = e.ifElse(
-        e.lessThan(element, chunk.length), ValueRange(old).getTypes(),
-        [&] { return emitRun(chunk, uniform, element, 1, old); },
-        [&]() -> Emitter::Values { return old; });
-    for (size_t i = 0; i < sums.size(); ++i)
-      sums[i] = vector::InsertOp::create(e, next[i], sums[i], j);
-  }
-  return sums;
-}
-
-/// Loads, computes and adds `width` adjacent elements.
-Emitter::Values DeviceAtomKernel::emitRun(const ChunkRow &chunk,
-                                          ValueRange uniform, Value index,
-                                          unsigned width, ValueRange sums) {
-  SmallVector<Value> elements =
-      loadElements(e, kernel, chunk, index, width, 16);
-  FailureOr<SmallVector<Value>> values =
-      computeElements(e, kernel, chunk, uniform, elements, index, width, 16);
-  if (failed(values)) {
-    result = failure();
-    return Emitter::Values(sums);
-  }
-  for (auto [i, kind] : llvm::enumerate(kinds))
-    (*values)[i] = emitCombine(e, kind, sums[i], (*values)[i]);
-  return *values;
-}
-
-void DeviceAtomKernel::emitPartials(Value index, ValueRange sums) {
-  SmallVector<Value> totals;
-  for (auto [i, kind] : llvm::enumerate(kinds)) {
-    // A lane's run, then the lanes, then the runs: adjacent pairs throughout.
-    SmallVector<Value> parts;
-    for (unsigned run = 0; run < runs; ++run)
-      parts.push_back(
-          emitWarpTree(e, kind, emitLaneTree(e, kind, sums[i * runs + run])));
-    for (; parts.size() > 1; parts.resize(parts.size() / 2))
-      for (size_t j = 0; j < parts.size() / 2; ++j)
-        parts[j] = emitCombine(e, kind, parts[2 * j], parts[2 * j + 1]);
-    totals.push_back(parts.front());
-  }
+void DeviceAtomKernel::emitPartials(Value index, ValueRange totals) {
   Value first = e.compare(arith::CmpIPredicate::eq, lane, e.constI64(0));
   e.ifTrue(first, [&] {
     for (auto [i, total] : llvm::enumerate(totals)) {

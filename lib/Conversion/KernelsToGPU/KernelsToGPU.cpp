@@ -60,15 +60,16 @@ LogicalResult KernelsToGPU::checkOptions() {
   ModuleOp module = getOperation();
   if (!llvm::isPowerOf2_32(vectorWidth) || vectorWidth > 8)
     return module.emitError("expects a vector-width of 1, 2, 4 or 8, but got ")
-           << vectorWidth;
+           << vectorWidth.getValue();
   if (block < kWarp || block > 1024 || block % kWarp != 0)
     return module.emitError("expects a block that is a multiple of ")
-           << kWarp << " up to 1024, but got " << block;
+           << kWarp << " up to 1024, but got " << block.getValue();
   if (unroll < 1 || unroll > 32)
-    return module.emitError("expects unroll from 1 to 32, but got ") << unroll;
+    return module.emitError("expects unroll from 1 to 32, but got ")
+           << unroll.getValue();
   if (maxRegisters > 255)
     return module.emitError("expects max-registers up to 255, but got ")
-           << maxRegisters;
+           << maxRegisters.getValue();
   return success();
 }
 

@@ -68,7 +68,8 @@ public:
     if (!llvm::isPowerOf2_32(vectorWidth) ||
         vectorWidth > DFA_RT_SEGMENT_COMBINE_COLUMNS) {
       module.emitError("expects a vector-width that is a power of two up to ")
-          << DFA_RT_SEGMENT_COMBINE_COLUMNS << ", but got " << vectorWidth;
+          << DFA_RT_SEGMENT_COMBINE_COLUMNS << ", but got "
+          << vectorWidth.getValue();
       return signalPassFailure();
     }
     SmallVector<Operation *> kernels;
