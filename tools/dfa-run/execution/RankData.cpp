@@ -66,17 +66,11 @@ static Format formatOf(const ClassSpec &cls, const std::string &role) {
   return Format::F32;
 }
 
-/// Writes a value to an element of an array.
-static void encodeTo(const ClassSpec &cls, const std::string &role,
-                     double value, int64_t index, void *target) {
-  if (cls.master == Format::Remainder &&
-      (role == "param" || role == "remainder")) {
-    RemainderParts parts = splitRemainder(static_cast<float>(value));
-    static_cast<uint16_t *>(target)[index] =
-        role == "param" ? parts.param : parts.remainder;
-    return;
-  }
-  storeValue(formatOf(cls, role), value, index, target);
+/// The half of a value that a parameter with a remainder, or its remainder,
+/// holds.
+static uint16_t halfOf(bool isRemainder, double value) {
+  RemainderParts parts = splitRemainder(static_cast<float>(value));
+  return isRemainder ? parts.remainder : parts.param;
 }
 
 Status Rank::write(const std::string &role, int param, const double *logical) {
@@ -91,14 +85,24 @@ Status Rank::write(const std::string &role, int param, const double *logical) {
   status = ElementOrder::create(spec.shape, spec.order, order);
   if (!status.ok())
     return status;
-  size_t width = formatBytes(formatOf(cls, role));
-  std::vector<char> bytes(static_cast<size_t>(part.count) * width);
+  Format format = formatOf(cls, role);
+  bool isRemainder = role == "remainder";
+  bool isHalf =
+      cls.master == Format::Remainder && (role == "param" || isRemainder);
+  std::vector<char> bytes(static_cast<size_t>(part.count) *
+                          formatBytes(format));
+  uint16_t *halves = reinterpret_cast<uint16_t *>(bytes.data());
   int64_t indices[256];
   for (int64_t done = 0; done < part.count; done += 256) {
     int64_t now = std::min<int64_t>(256, part.count - done);
     order.indices(part.begin + done, now, indices);
-    for (int64_t i = 0; i < now; ++i)
-      encodeTo(cls, role, logical[indices[i]], done + i, bytes.data());
+    for (int64_t i = 0; i < now; ++i) {
+      double value = logical[indices[i]];
+      if (isHalf)
+        halves[done + i] = halfOf(isRemainder, value);
+      else
+        storeValue(format, value, done + i, bytes.data());
+    }
   }
   status = checkRuntime(
       dfa_rt_device_copy(device, target, bytes.data(), bytes.size(), stream),
