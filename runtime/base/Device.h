@@ -74,6 +74,7 @@ struct ControlLaunch {
   double *localSums;
   const double *gathered;
   int64_t ranks;
+  const uint32_t *atomGroups;
 };
 
 /// Arguments of a segment kernel, in the order of abi.h.

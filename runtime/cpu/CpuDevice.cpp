@@ -25,7 +25,8 @@ using ElementKernel = void (*)(dfa_rt_control_t *, const void *,
                                uint32_t, double *, int64_t);
 using ControlKernel = void (*)(dfa_rt_control_t *, const double *, int64_t,
                                int64_t, const double *, double *, int64_t,
-                               double *, const double *, int64_t);
+                               double *, const double *, int64_t,
+                               const uint32_t *);
 using SegmentKernel = void (*)(dfa_rt_control_t *, const double *, const void *,
                                dfa_rt_segment_state_t *, float *, int64_t,
                                int64_t, const double *, int64_t, double *,
@@ -375,7 +376,7 @@ private:
   void execute(Function function, const ControlLaunch &a) {
     reinterpret_cast<ControlKernel>(function.handle)(
         a.control, a.partials, a.partialStride, a.atoms, a.groups, a.groupStats,
-        a.groupCount, a.localSums, a.gathered, a.ranks);
+        a.groupCount, a.localSums, a.gathered, a.ranks, a.atomGroups);
   }
   void execute(Function function, const SegmentLaunch &arguments) {
     PoolTask<SegmentLaunch> task{function.handle, &arguments};

@@ -264,7 +264,8 @@ public:
     ControlLaunch a = arguments;
     void *parameters[] = {
         &a.control,    &a.partials,   &a.partialStride, &a.atoms,    &a.groups,
-        &a.groupStats, &a.groupCount, &a.localSums,     &a.gathered, &a.ranks};
+        &a.groupStats, &a.groupCount, &a.localSums,     &a.gathered, &a.ranks,
+        &a.atomGroups};
     return start(function, 1, DFA_RT_CONTROL_BLOCK, parameters, stream);
   }
 

@@ -215,6 +215,7 @@ Status Executor::execute<CommandKind::launch_control>(const Command &command,
   launch.localSums = nullptr;
   launch.gathered = nullptr;
   launch.ranks = 1;
+  launch.atomGroups = state.atomGroups;
   ControlMode mode = ControlMode(command.get(Field::launch_control_mode));
   if (mode != ControlMode::Whole) {
     SumsRows sums = sumsRows(program.entries[frame.entry], acc, nullptr);

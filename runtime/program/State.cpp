@@ -17,7 +17,7 @@ static size_t roundUp(size_t value, size_t multiple) {
 }
 
 static dfa_rt_control_t initialControl() {
-  dfa_rt_control_t control;
+  dfa_rt_control_t control{};
 #define DFA_RT_CONTROL_FIELD(name, ctype, mlir, init, doc) control.name = init;
 #include "dfa-rt/control.def"
   return control;
@@ -63,6 +63,7 @@ void State::carve() {
   take(full, tables.full.size());
   take(partials, partialStride * program.accumulators);
   take(groupStats, program.groupStats * tables.groups);
+  take(atomGroups, program.groupStats ? tables.atoms.size() : 0);
   take(sums, program.accumulators * ranks);
   for (size_t index = 0; index < classes.size(); ++index) {
     const ProgramClass &record = program.classes[index];
@@ -114,12 +115,29 @@ Status State::prepare(Stream stream) {
   return Status();
 }
 
+// The group of every atom; empty if no statistic is kept for each group.
+static std::vector<uint32_t> groupsOfAtoms(const Program &program,
+                                           const Tables &tables) {
+  std::vector<uint32_t> groups;
+  if (program.groupStats == 0)
+    return groups;
+  groups.resize(tables.atoms.size());
+  for (const ClassInfo &info : tables.classes)
+    for (int64_t atom = info.rows.atoms.begin; atom < info.rows.atoms.end;
+         ++atom)
+      groups[atom] = info.segments[tables.atoms[atom].segment].group;
+  return groups;
+}
+
 // Tables that never change again are copied from where they are.
 Status State::uploadTables(Stream stream) {
   HostMemory staging;
   size_t rows = tables.chunks.size() + tables.atoms.size() + tables.full.size();
-  DFA_RT_TRY(allocateHost(
-      *device, sizeof(hostControl) + rows * sizeof(dfa_rt_chunk_t), staging));
+  std::vector<uint32_t> groups = groupsOfAtoms(program, tables);
+  DFA_RT_TRY(allocateHost(*device,
+                          sizeof(hostControl) + rows * sizeof(dfa_rt_chunk_t) +
+                              groups.size() * sizeof(uint32_t),
+                          staging));
   char *next = static_cast<char *>(staging.get().handle);
   auto copy = [&](void *target, const void *source, size_t bytes) {
     if (bytes == 0)
@@ -136,6 +154,7 @@ Status State::uploadTables(Stream stream) {
   DFA_RT_TRY(copy(full, tables.full.data(),
                   tables.full.size() * sizeof(dfa_rt_chunk_t)));
   DFA_RT_TRY(copy(control, &hostControl, sizeof(hostControl)));
+  DFA_RT_TRY(copy(atomGroups, groups.data(), groups.size() * sizeof(uint32_t)));
   // The staging memory goes when this function returns.
   return device->synchronize(stream);
 }

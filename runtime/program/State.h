@@ -74,6 +74,7 @@ public:
   double *partials = nullptr;
   int64_t partialStride = 0;
   double *groupStats = nullptr;
+  uint32_t *atomGroups = nullptr; // of every atom, if there are group stats
   double *sums = nullptr; // one block of `ranks` rows for each accumulator
 
   dfa_rt_control_t *mirror = nullptr; // pinned
