@@ -193,9 +193,9 @@ class FusedOptimizer(Optimizer):
         slots, params, steps = [], [], []
         for number_, group in enumerate(self.param_groups):
             for param in group["params"]:
-                if not param.requires_grad and param.grad is None:
-                    if not self.state.get(param):
-                        continue
+                idle = not param.requires_grad and param.grad is None
+                if idle and not self.state.get(param):
+                    continue  # frozen parameters have no state
                 self._init_state(group, param)
                 state = self.state[param]
                 arrays = {
@@ -429,4 +429,3 @@ def check_range(value: Any, name: str, low: float, high: float | None) -> None:
         return
     if not (low <= value and (high is None or value < high)):
         raise ValueError(f"Invalid {name}: {value}")
-

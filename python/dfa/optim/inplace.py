@@ -147,11 +147,12 @@ class InPlaceEngine:
             if grad is None:
                 continue
             seen[slot.class_index][at] = 1
-            if grad.dtype != slot.param.dtype or not same_order(
-                grad, slot.param
+            if (
+                grad.layout != torch.strided
+                or grad.device != self.device
+                or grad.dtype != slot.param.dtype
+                or not same_order(grad, slot.param)
             ):
-                grad = _converted(grad, slot)
-            elif grad.layout != torch.strided or grad.device != self.device:
                 grad = _converted(grad, slot)
             slot.grad = grad  # alive until the next step has replaced it
             rows.grads[at] = grad.data_ptr()

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from dfa import _core
+from dfa.cache import compile_step
 from dfa.optim.steptext import class_name
 from dfa.optim.tensors import at_address
 
@@ -61,14 +62,13 @@ def current_stream(device: torch.device) -> int:
     return torch.cuda.current_stream(device).cuda_stream
 
 
-def _load_artifact(text: str, target: str, chip: str) -> _core.Artifact:
-    return _core.compile(text, target, source="<optimizer step>", chip=chip)
-
-
 @functools.cache
 def compiled(text: str, target: str, chip: str) -> _core.Artifact:
-    """The machine code of a step, compiled once a process."""
-    return _load_artifact(text, target, chip)
+    """The machine code of a step; from the cache on disk if it is there."""
+    step = _core.Step(text, "<optimizer step>")
+    options: dict[str, object] = {"chip": chip} if chip else {}
+    artifact, _ = compile_step(step, target, options)
+    return artifact
 
 
 class Instance:

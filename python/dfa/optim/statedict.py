@@ -140,9 +140,7 @@ def load(optimizer: FusedOptimizer, state_dict: dict[str, Any]) -> None:
     rows = list(zip(_params(optimizer), keys, strict=True))
     for (_, param), key in rows:
         _check(param, state_dict["state"].get(key, {}), key)
-    pairs = zip(
-        optimizer.param_groups, state_dict["param_groups"], strict=True
-    )
+    pairs = zip(optimizer.param_groups, state_dict["param_groups"], strict=True)
     for group, saved in pairs:
         merge_group(group, saved)
     for (group, param), key in rows:

@@ -52,7 +52,7 @@ class Member:
         return self.param.numel()
 
     def view(self, buffer: Tensor) -> Tensor:
-        """This parameter's part of a full bucket, in its shape."""
+        """The parameter's part of a full bucket, in its shape."""
         param = self.param
         return torch.as_strided(
             buffer,
@@ -89,12 +89,12 @@ class Bucket:
 
     @property
     def own_grad(self) -> Tensor:
-        """This rank's part of the gradients."""
+        """The part of the gradients that this rank owns."""
         return self.grad.narrow(0, self.shard_begin, self.shard_elements)
 
     @property
     def own_param(self) -> Tensor:
-        """This rank's part of the parameters."""
+        """The part of the parameters that this rank owns."""
         return self.param.narrow(0, self.shard_begin, self.shard_elements)
 
 
@@ -203,12 +203,12 @@ class Buckets:
         return torch.zeros(count, dtype=dtype_of(fmt), device=self.device)
 
     def shard(self, bucket: Bucket, role: str) -> Tensor:
-        """This rank's part of one bucket of a state, or of the master."""
+        """The part of a bucket's state, or master, that this rank owns."""
         whole = self.shards[bucket.class_index][role]
         return whole.narrow(0, bucket.shard_base, bucket.shard_elements)
 
     def own(self, member: Member, role: str) -> Tensor:
-        """This rank's elements of one parameter's state, in memory order."""
+        """What this rank owns of one parameter's state, in memory order."""
         low, high = member.own_range()
         bucket = member.bucket
         at = member.start + low - bucket.shard_begin
@@ -269,7 +269,7 @@ class Buckets:
         self.mark(member)
 
     def exact_shard(self, bucket: Bucket) -> Tensor:
-        """This rank's exact parameters of one bucket, as float32."""
+        """The exact parameters of a bucket's own part, as float32."""
         roles = self.shards[bucket.class_index]
         if "master" in roles:
             return self.shard(bucket, "master")

@@ -131,9 +131,7 @@ def load(optimizer: DistributedFusedAdam, state_dict: dict[str, Any]) -> None:
             f"keys {sorted(map(str, state_dict))}"
         )
     rows = _rows(optimizer, state_dict)
-    pairs = zip(
-        optimizer.param_groups, state_dict["param_groups"], strict=True
-    )
+    pairs = zip(optimizer.param_groups, state_dict["param_groups"], strict=True)
     for group, saved in pairs:
         merge_group(group, saved)
     common = state_dict["state"].get("step", 0)

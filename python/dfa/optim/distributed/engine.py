@@ -15,7 +15,6 @@ from dfa.optim.distributed.buckets import Buckets, Member
 from dfa.optim.program import Instance, current_stream
 from dfa.optim.steptext import norm_step, update_step
 
-
 # A row of the runtime's segment states is 16 bytes: the step count (int64),
 # the word that says whether there is a gradient, the generation (abi.h).
 _STATE_WORDS = 4
@@ -218,5 +217,3 @@ class ShardedEngine:
         self._reducer = self._updater = None
         self._norms.clear()
         self._active = []
-
-

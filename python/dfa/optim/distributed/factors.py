@@ -147,7 +147,7 @@ def before_step(optimizer: DistributedFusedAdam, scaler: Any) -> bool:
 
 
 def _from_attributes(optimizer: DistributedFusedAdam) -> bool:
-    """torch's way for steps whose signature hides ``grad_scaler``."""
+    """The way of steps whose signature hides ``grad_scaler``."""
     found = getattr(optimizer, "found_inf", None)
     if found is None:
         return optimizer._factors.unscaled

@@ -285,9 +285,7 @@ class Management:
             raise ValueError(
                 f"expects the optimizer's dtype {self.dtype}, but got {dtype}"
             )
-        wanted = _listed(
-            list(self.parameters()) if params is None else params
-        )
+        wanted = _listed(list(self.parameters()) if params is None else params)
         members = [self._managed(param) for param in wanted]
         members = [m for m in dict.fromkeys(members) if m is not None]
         first = [self._members.index(member) for member in members]

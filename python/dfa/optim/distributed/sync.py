@@ -37,9 +37,7 @@ class GradSync:
         self.carried = False
         self.program: Instance | None = None
 
-    def attach(
-        self, buckets: Buckets, prepare: Callable[[], Instance]
-    ) -> None:
+    def attach(self, buckets: Buckets, prepare: Callable[[], Instance]) -> None:
         """Works on these buckets from now on.
 
         ``prepare`` makes the program that reduces them, when it is needed.
