@@ -285,3 +285,25 @@ def run(directory, step, inputs=None, *options, target="reference", code=0):
     assert done.returncode == code, done.stderr + done.stdout
     arrays = dict(np.load(out)) if out.exists() else {}
     return Outcome(done, arrays)
+
+
+ADAM = {
+    "lr": 1e-2,
+    "beta1": 0.9,
+    "beta2": 0.99,
+    "eps": 1e-8,
+    "weight_decay": 0.1,
+}
+
+
+def sample(shapes, seed, scale=1.0):
+    """f32 arrays: what dfa-run stores, and exact in float64."""
+    rng = np.random.default_rng(seed)
+    return {
+        name: (scale * rng.standard_normal(shape)).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def keyed(kind, arrays):
+    return {f"{kind}/{name}": array for name, array in arrays.items()}

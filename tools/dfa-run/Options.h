@@ -21,7 +21,7 @@ enum ExitCode {
 };
 
 enum class Target { Cpu, Cuda, Reference };
-enum class Emit { Nothing, Program, Graph };
+enum class Emit { Nothing, Program };
 
 struct Options {
   std::string input;
