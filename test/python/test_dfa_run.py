@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from run_step import ADAM, Step, keyed, run, sample
 
-
 TARGETS = ["reference", "cpu"]
 
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 from run_step import ADAM, Step, keyed, run, sample
 
-
 TARGETS = ["reference", "cpu"]
 
 
