@@ -39,6 +39,8 @@ private:
   void addMemory();
   int64_t getRepeats(Operation *op) const;
   double getArrayBytes(StringRef cls, StringRef array);
+  bool isShard(CollectiveOp op);
+  bool isShardArray(StringRef cls, StringRef array);
 
   ModuleOp module;
   ProgramOp program;
@@ -46,6 +48,8 @@ private:
   StepCost cost;
   layout::Mesh mesh;
   llvm::StringMap<ClassSize> sizes;
+  /// Arrays that collectives use: whether their shard is what counts by now.
+  llvm::StringMap<bool> isScattered;
   int64_t total = 0;
   double wireMs = 0;
 };
@@ -146,6 +150,36 @@ double CostBuilder::getArrayBytes(StringRef cls, StringRef array) {
   return 0;
 }
 
+/// Whether a reduction or broadcast is of what an earlier collective, or the
+/// kernels of an array of shards, left: this rank's shard.
+bool CostBuilder::isShard(CollectiveOp op) {
+  std::string key = (*op.getCls() + "/" + op.getSource()).str();
+  auto it = isScattered.find(key);
+  if (it == isScattered.end())
+    it = isScattered
+             .try_emplace(key, isShardArray(*op.getCls(), op.getSource()))
+             .first;
+  bool before = it->second;
+  if (op.getKind() == Collective::ReduceScatter)
+    it->second = true;
+  if (op.getKind() == Collective::AllGather)
+    it->second = false;
+  // A scatter is from, and a gather to, the full array.
+  return before && op.getKind() != Collective::ReduceScatter &&
+         op.getKind() != Collective::AllGather;
+}
+
+bool CostBuilder::isShardArray(StringRef cls, StringRef array) {
+  for (auto op : program.getBody().getOps<ProgramClassOp>()) {
+    if (op.getCls() != cls)
+      continue;
+    for (auto [name, part] : llvm::zip(op.getArrays(), op.getParts()))
+      if (cast<StringAttr>(name).getValue() == array)
+        return cast<PartAttr>(part).getValue() == Part::Shard;
+  }
+  return false;
+}
+
 /// Bytes that one rank sends in a ring, the least for large messages.
 void CostBuilder::addCollective(CollectiveOp op) {
   CollectiveCost entry;
@@ -157,9 +191,8 @@ void CostBuilder::addCollective(CollectiveOp op) {
   double bytes = 8.0 * op.getAccs() * entry.ranks;
   if (op.getCls()) {
     ClassSize size = sizes.lookup(*op.getCls());
-    bool isShard = op.getKind() == Collective::AllReduce;
     bytes = getArrayBytes(*op.getCls(), op.getSource()) *
-            (isShard ? size.shard : size.full);
+            (isShard(op) ? size.shard : size.full);
   }
   double part = (entry.ranks - 1.0) / entry.ranks;
   if (op.getKind() == Collective::AllReduce)
@@ -243,6 +276,7 @@ FailureOr<StepCost> mlir::dfa::computeStepCost(ModuleOp module,
                                                const CostOptions &options) {
   auto programs = module.getOps<ProgramOp>();
   if (programs.empty())
-    return module.emitError("expects a 'dfa.program' to report on");
+    return emitError(module.getLoc(), "expects a step or a 'dfa.program' to "
+                                      "report on");
   return CostBuilder(module, *programs.begin(), options).run();
 }

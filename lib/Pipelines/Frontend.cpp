@@ -25,11 +25,22 @@ void mlir::dfa::buildToKernelsPipeline(OpPassManager &pm) {
   pm.addPass(createDfaVerifyKernels());
 }
 
+namespace {
+
+/// None so far; but without such a struct an unknown option is an error without
+/// a message.
+struct KernelsPipelineOptions
+    : PassPipelineOptions<KernelsPipelineOptions> {};
+
+} // namespace
+
 void mlir::dfa::registerDfaPipelines() {
-  PassPipelineRegistration<>(
+  PassPipelineRegistration<KernelsPipelineOptions>(
       "dfa-to-kernels",
       "Levels A and B to fused kernels and the program",
-      [](OpPassManager &pm) { buildToKernelsPipeline(pm); });
+      [](OpPassManager &pm, const KernelsPipelineOptions &) {
+        buildToKernelsPipeline(pm);
+      });
   PassPipelineRegistration<CpuPipelineOptions>(
       "dfa-to-cpu", "All the way to the LLVM dialect for the host",
       [](OpPassManager &pm, const CpuPipelineOptions &options) {

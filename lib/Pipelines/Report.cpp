@@ -5,7 +5,9 @@
 
 #include "dfa/Analysis/StepCost.h"
 #include "dfa/Pipelines/Frontend.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -23,7 +25,7 @@ static llvm::json::Array toJson(ArrayRef<ArrayCost> arrays) {
   return list;
 }
 
-static void printJson(const StepCost &cost, raw_ostream &os) {
+void mlir::dfa::printCostAsJson(const StepCost &cost, raw_ostream &os) {
   llvm::json::Array kernels, collectives;
   for (const KernelCost &kernel : cost.kernels)
     kernels.push_back(llvm::json::Object{
@@ -92,16 +94,23 @@ struct Report : PassWrapper<Report, OperationPass<ModuleOp>> {
     return "Print what the compiled step costs, on stdout";
   }
 
+  /// What the pipeline on the copy makes.
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<arith::ArithDialect, math::MathDialect>();
+  }
+
   /// A step is compiled first, on a copy; the module stays as it is.
   void runOnOperation() override {
     if (format != "text" && format != "json") {
-      getOperation().emitError("expects format 'text' or 'json' for "
+      emitError(getOperation().getLoc(), "expects format 'text' or 'json' for "
                                "dfa-report, but got '")
           << format << "'";
       return signalPassFailure();
     }
     if (!(bandwidth > 0) || !(link > 0) || replicate < 0 || shard < 0) {
-      getOperation().emitError("expects positive sizes for dfa-report");
+      emitError(getOperation().getLoc(),
+                "expects a positive bandwidth and link, and no negative number "
+                "of ranks, for dfa-report");
       return signalPassFailure();
     }
     OwningOpRef<ModuleOp> copy = getOperation().clone();
@@ -121,7 +130,7 @@ struct Report : PassWrapper<Report, OperationPass<ModuleOp>> {
     if (failed(cost))
       return signalPassFailure();
     if (format == "json")
-      printJson(*cost, llvm::outs());
+      printCostAsJson(*cost, llvm::outs());
     else
       printText(*cost, llvm::outs());
     llvm::outs().flush();

@@ -8,8 +8,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace mlir::dfa {
 #define GEN_PASS_DEF_DFADEFERFACTORS
@@ -99,7 +99,28 @@ struct DeferFactors : dfa::impl::DfaDeferFactorsBase<DeferFactors> {
     UnscaleOp::getCanonicalizationPatterns(patterns, &getContext());
     NonFiniteOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    getOperation().walk([](UnscaleOp op) { explain(op); });
+  }
+
+private:
+  /// Says where a factor is applied now, and which norms still see it.
+  static void explain(UnscaleOp op) {
+    remark::passed(op.getLoc(),
+                   remark::RemarkOpts::name("deferred").category("dfa"))
+        << "one factor, applied where the values are used";
+    for (Operation *user : op->getUsers()) {
+      if (!isa<NormPartialOp>(user))
+        continue;
+      bool isWhole = isa<FloatType>(op.getFactor().getType());
+      remark::missed(user->getLoc(),
+                     remark::RemarkOpts::name("scaled-norm").category("dfa"))
+          << (isWhole ? "norm taken of scaled values: its partials are used "
+                        "twice, scaled differently, or finished by group or "
+                        "parameter"
+                      : "norm taken of scaled values: their factors differ by "
+                        "group or parameter");
+    }
   }
 };
 

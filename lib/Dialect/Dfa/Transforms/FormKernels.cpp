@@ -31,13 +31,19 @@ public:
   LogicalResult run();
 
 private:
-  LogicalResult formStage(int stage);
-  LogicalResult formClass(int stage, StringAttr cls);
-  LogicalResult formElements(int stage, StringAttr cls, DerivedSlots &derived,
-                             SmallVectorImpl<LaunchPlan> &launches);
-  bool onlyUsedUnder(Value value, Value flag);
-  bool isLastUpdateStage(int stage, StringAttr cls, Value &flag);
-  std::string makeName(StringRef base, StringRef cls, int stage);
+  using Kernels = SmallVector<std::unique_ptr<ElementEmitter>>;
+
+  LogicalResult formClass(StringAttr cls);
+  LogicalResult formElements(int stage, StringAttr cls, DerivedSlots &derived);
+  LogicalResult placeReduction(Kernels &kernels, ReductionOpInterface leaf,
+                               function_ref<ElementEmitter &(Value)> kernelFor);
+  LogicalResult orderKernels(Kernels &kernels);
+  LogicalResult verifyRows(const Kernels &kernels);
+  LogicalResult formSegments(int stage, StringAttr cls,
+                             const DerivedSlots &derived, int countStage);
+  FailureOr<Value> getCountFlag(StringAttr cls);
+  bool accumulatesIn(int stage, StringAttr cls);
+  std::string makeName(StringRef base, StringRef cls);
   void remarkFused(KernelOp kernel, const ElementEmitter &emitter);
 
   StepSchedule schedule;
@@ -46,23 +52,38 @@ private:
   OpBuilder builder;
   ProgramPlan program;
   llvm::StringSet<> names;
+  /// Updates that kernels of the class at hand compute, and the last stage in
+  /// which they do.
+  llvm::SetVector<Operation *> updates;
+  int lastUpdateStage = -1;
 };
 
 } // namespace
 
-std::string StepFormer::makeName(StringRef base, StringRef cls, int stage) {
+/// A symbol that is free in the module, and a word in every target's language.
+std::string StepFormer::makeName(StringRef base, StringRef cls) {
   std::string name = base.str();
   if (!cls.empty())
     name += "_" + cls.str();
+  for (char &letter : name)
+    if (!llvm::isAlnum(letter))
+      letter = '_';
+  auto isTaken = [&](StringRef symbol) {
+    return SymbolTable::lookupSymbolIn(schedule.getStep()->getParentOp(),
+                                       symbol) ||
+           !names.insert(symbol).second;
+  };
   std::string unique = name;
-  for (int next = 1; !names.insert(unique).second; ++next)
+  for (int next = 1; isTaken(unique); ++next)
     unique = name + "_" + std::to_string(next);
   return unique;
 }
 
 /// Whether everything that `value` leads to is disabled by `flag`, so that it
-/// need not be right when the flag is set.
-bool StepFormer::onlyUsedUnder(Value value, Value flag) {
+/// need not be right when the flag is set. What is in `seen` is known.
+static bool onlyUsedUnder(Value value, Value flag, DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return true;
   for (Operation *user : value.getUsers()) {
     if (auto elementwise = dyn_cast<ElementwiseOpInterface>(user)) {
       if (elementwise.getUnlessFlag() == flag)
@@ -71,28 +92,45 @@ bool StepFormer::onlyUsedUnder(Value value, Value flag) {
       return false;
     }
     for (Value result : user->getResults())
-      if (!onlyUsedUnder(result, flag))
+      if (!onlyUsedUnder(result, flag, seen))
         return false;
   }
   return true;
 }
 
-/// Whether `stage` is the last in which an update changes something of `cls`;
-/// steps are counted there. `flag` becomes the updates' flag.
-bool StepFormer::isLastUpdateStage(int stage, StringAttr cls, Value &flag) {
-  int last = -1;
-  for (auto update :
-       schedule.getStep().getBody().front().getOps<UpdateOp>()) {
-    if (update.getOuts().empty() ||
-        getClassName(update.getResult(0)) != cls)
+static bool onlyUsedUnder(Value value, Value flag) {
+  DenseSet<Value> seen;
+  return onlyUsedUnder(value, flag, seen);
+}
+
+/// The flag of all updates of a class: its step is counted once.
+FailureOr<Value> StepFormer::getCountFlag(StringAttr cls) {
+  UpdateOp first;
+  for (Operation *op : updates) {
+    auto update = cast<UpdateOp>(op);
+    if (update.getOuts().empty())
       continue;
-    int at = schedule.getStage(update.getResult(0));
-    if (at >= last) {
-      last = at;
-      flag = update.getFoundInf();
+    if (first && first.getFoundInf() != update.getFoundInf()) {
+      InFlightDiagnostic diag = update.emitOpError(
+                                    "expects the 'unless' flag of the other "
+                                    "updates of class '@")
+                                << cls.getValue()
+                                << "': a parameter has one step count";
+      diag.attachNote(first.getLoc()) << "another update";
+      return diag;
     }
+    first = update;
   }
-  return last == stage;
+  return first ? first.getFoundInf() : Value();
+}
+
+/// Whether kernels of `stage` accumulate gradients of `cls`.
+bool StepFormer::accumulatesIn(int stage, StringAttr cls) {
+  auto ops = schedule.getStep().getBody().front().getOps<AccumulateOp>();
+  return llvm::any_of(ops, [&](AccumulateOp op) {
+    return schedule.getStage(op.getResult()) == stage &&
+           getClassName(op.getResult()) == cls;
+  });
 }
 
 void StepFormer::remarkFused(KernelOp kernel, const ElementEmitter &emitter) {
@@ -106,12 +144,82 @@ void StepFormer::remarkFused(KernelOp kernel, const ElementEmitter &emitter) {
       << text;
 }
 
-LogicalResult
-StepFormer::formElements(int stage, StringAttr cls, DerivedSlots &derived,
-                         SmallVectorImpl<LaunchPlan> &launches) {
-  // One kernel for each flag that disables its stores; reductions join the
-  // first where they may.
-  SmallVector<std::unique_ptr<ElementEmitter>> kernels;
+/// A reduction joins a kernel that runs whenever its result is needed.
+LogicalResult StepFormer::placeReduction(
+    Kernels &kernels, ReductionOpInterface leaf,
+    function_ref<ElementEmitter &(Value)> kernelFor) {
+  FailureOr<Value> flag = schedule.getPredicate(leaf->getOperand(0));
+  if (failed(flag))
+    return failure();
+  if (*flag && !onlyUsedUnder(leaf->getResult(0), *flag))
+    return leaf.emitError(
+        "reduces values that an 'unless' flag may keep from changing, but its "
+        "result is needed even then; expects uses under the same flag only");
+  for (auto &kernel : kernels) {
+    bool fits = kernel->predicate == *flag ||
+                (!*flag &&
+                 onlyUsedUnder(leaf->getResult(0), kernel->predicate));
+    if (!fits)
+      continue;
+    if (!llvm::is_contained(kernel->reductions, leaf))
+      kernel->reductions.push_back(leaf);
+    return success();
+  }
+  if (!kernels.empty())
+    remark::missed(leaf.getLoc(),
+                   remark::RemarkOpts::name("separate").category("dfa").function(
+                       getClassName(leaf->getOperand(0)).getValue()))
+        << "reduction not fused with the stores of its stage: its result is "
+           "needed even if they are skipped";
+  kernelFor(*flag).reductions.push_back(leaf);
+  return success();
+}
+
+/// A kernel that reads an array comes before the one that overwrites it.
+LogicalResult StepFormer::orderKernels(Kernels &kernels) {
+  Kernels ordered;
+  while (!kernels.empty()) {
+    auto isFree = [&](const std::unique_ptr<ElementEmitter> &kernel) {
+      return llvm::none_of(kernels, [&](const auto &other) {
+        return other != kernel && other->readsFrom(*kernel);
+      });
+    };
+    auto next = llvm::find_if(kernels, isFree);
+    if (next == kernels.end())
+      return emitError(kernels[0]->stores[0].value.getLoc())
+             << "is computed apart from other values, by their 'unless' "
+                "flags, and each needs what the other overwrites";
+    ordered.push_back(std::move(*next));
+    kernels.erase(next);
+  }
+  kernels = std::move(ordered);
+  return success();
+}
+
+/// A kernel writes all rows from its first to its last, so no other kernel of
+/// the class may contribute to one of them.
+LogicalResult StepFormer::verifyRows(const Kernels &kernels) {
+  for (const auto &kernel : kernels) {
+    SmallVector<const AccumulatorRow *> rows = kernel->getRows();
+    for (const auto &other : kernels) {
+      if (other == kernel || rows.empty())
+        continue;
+      for (const AccumulatorRow *row : other->getRows())
+        if (row->index >= rows.front()->index &&
+            row->index <= rows.back()->index)
+          return emitError(row->partial.getLoc(),
+                           "expects the norms and flags that are ready "
+                           "together to be needed under the same 'unless' "
+                           "flag");
+    }
+  }
+  return success();
+}
+
+LogicalResult StepFormer::formElements(int stage, StringAttr cls,
+                                       DerivedSlots &derived) {
+  // One kernel for each flag that disables its stores.
+  Kernels kernels;
   auto kernelFor = [&](Value flag) -> ElementEmitter & {
     for (auto &kernel : kernels)
       if (kernel->predicate == flag)
@@ -129,79 +237,72 @@ StepFormer::formElements(int stage, StringAttr cls, DerivedSlots &derived,
       return failure();
     kernelFor(*flag).stores.push_back(stored);
   }
-  for (const AccumulatorRow &row : schedule.getStage(stage).rows) {
-    for (ReductionOpInterface leaf : row.leaves) {
-      if (getClassName(leaf->getOperand(0)) != cls)
-        continue;
-      FailureOr<Value> flag = schedule.getPredicate(leaf->getOperand(0));
-      if (failed(flag))
+  for (const AccumulatorRow &row : schedule.getStage(stage).rows)
+    for (ReductionOpInterface leaf : row.leaves)
+      if (getClassName(leaf->getOperand(0)) == cls &&
+          failed(placeReduction(kernels, leaf, kernelFor)))
         return failure();
-      ElementEmitter *home = nullptr;
-      for (auto &kernel : kernels) {
-        bool fits = kernel->predicate == *flag ||
-                    (!*flag && onlyUsedUnder(leaf->getResult(0),
-                                             kernel->predicate));
-        if (fits && !home)
-          home = kernel.get();
-      }
-      if (!home && !kernels.empty())
-        remark::missed(leaf.getLoc(), remark::RemarkOpts::name("separate")
-                                          .category("dfa")
-                                          .function(cls.getValue()))
-            << "reduction not fused with the stores of its stage: its result "
-               "is needed even if they are skipped";
-      if (!home)
-        home = &kernelFor(*flag);
-      if (!llvm::is_contained(home->reductions, leaf))
-        home->reductions.push_back(leaf);
-    }
-  }
-  // Kernels without stores first: they read what the others overwrite.
-  llvm::stable_sort(kernels, [](const auto &a, const auto &b) {
-    return a->stores.empty() > b->stores.empty();
-  });
+  for (auto &kernel : kernels)
+    if (failed(kernel->discover()))
+      return failure();
+  if (failed(orderKernels(kernels)) || failed(verifyRows(kernels)))
+    return failure();
   for (auto &kernel : kernels) {
     StringRef base = kernel->stores.empty() ? "reduce" : "update";
     FailureOr<KernelOp> op =
-        kernel->emit(builder, makeName(base, cls.getValue(), stage));
+        kernel->emit(builder, makeName(base, cls.getValue()));
     if (failed(op))
       return failure();
     remarkFused(*op, *kernel);
-    launches.push_back({FlatSymbolRefAttr::get(op->getSymNameAttr()),
-                        FlatSymbolRefAttr::get(cls),
-                        op->getNumAccumulators() > 0, kernel->getFirstRow()});
-  }
-  return success();
-}
-
-LogicalResult StepFormer::formClass(int stage, StringAttr cls) {
-  DerivedSlots derived;
-  SmallVector<LaunchPlan> elements;
-  if (failed(formElements(stage, cls, derived, elements)))
-    return failure();
-  Value flag;
-  bool countsStep = isLastUpdateStage(stage, cls, flag);
-  if (!derived.getValues().empty() || countsStep) {
-    SegmentEmitter segments(schedule, scratch, program.hyper, cls);
-    FailureOr<SegmentKernelOp> op =
-        segments.emit(builder, makeName("segments", cls.getValue(), stage),
-                      derived, countsStep, flag);
-    if (failed(op))
-      return failure();
-    program.stages[stage].segments.push_back(
+    program.stages[stage].elements.push_back(
         {FlatSymbolRefAttr::get(op->getSymNameAttr()),
-         FlatSymbolRefAttr::get(cls), false, segments.getFirstRow()});
-    int64_t &count = program.derived[cls];
-    count = std::max(count,
-                     static_cast<int64_t>(derived.getValues().size()));
+         FlatSymbolRefAttr::get(cls), op->getNumAccumulators() > 0,
+         kernel->getFirstRow()});
+    for (Operation *fused : kernel->getFused()) {
+      if (!isa<UpdateOp>(fused))
+        continue;
+      updates.insert(fused);
+      lastUpdateStage = stage;
+    }
   }
-  llvm::append_range(program.stages[stage].elements, elements);
   return success();
 }
 
-LogicalResult StepFormer::formStage(int stage) {
-  for (StringAttr cls : schedule.getClasses())
-    if (failed(formClass(stage, cls)))
+LogicalResult StepFormer::formSegments(int stage, StringAttr cls,
+                                       const DerivedSlots &derived,
+                                       int countStage) {
+  bool marks = stage > 0 && accumulatesIn(stage - 1, cls);
+  if (derived.getValues().empty() && stage != countStage && !marks)
+    return success();
+  FailureOr<Value> flag = getCountFlag(cls);
+  if (failed(flag))
+    return failure();
+  SegmentEmitter segments(schedule, scratch, program.hyper, cls);
+  FailureOr<SegmentKernelOp> op =
+      segments.emit(builder, makeName("segments", cls.getValue()), derived,
+                    stage == countStage, *flag, marks);
+  if (failed(op))
+    return failure();
+  program.stages[stage].segments.push_back(
+      {FlatSymbolRefAttr::get(op->getSymNameAttr()),
+       FlatSymbolRefAttr::get(cls), false, segments.getFirstRow()});
+  int64_t &count = program.derived[cls];
+  count = std::max(count, static_cast<int64_t>(derived.getValues().size()));
+  return success();
+}
+
+/// Element kernels of all stages first: steps are counted in the last stage
+/// that needs the count.
+LogicalResult StepFormer::formClass(StringAttr cls) {
+  int stages = static_cast<int>(schedule.getStages().size());
+  SmallVector<DerivedSlots> derived(stages);
+  updates.clear();
+  lastUpdateStage = -1;
+  for (int stage = 0; stage < stages; ++stage)
+    if (failed(formElements(stage, cls, derived[stage])))
+      return failure();
+  for (int stage = 0; stage < stages; ++stage)
+    if (failed(formSegments(stage, cls, derived[stage], lastUpdateStage)))
       return failure();
   return success();
 }
@@ -213,20 +314,19 @@ LogicalResult StepFormer::run() {
   if (!schedule.getControlStages().empty())
     last = std::max(last, *schedule.getControlStages().rbegin());
   program.stages.resize(last + 1);
-  for (int stage = 0; stage < static_cast<int>(schedule.getStages().size());
-       ++stage)
-    if (failed(formStage(stage)))
+  for (StringAttr cls : schedule.getClasses())
+    if (failed(formClass(cls)))
       return failure();
   // After the kernels, so that every scalar they load has its slot.
   for (int stage : schedule.getControlStages()) {
     FailureOr<ControlKernelOp> op =
-        control.emit(builder, stage, makeName("control", "", stage));
+        control.emit(builder, stage, makeName("control", ""));
     if (failed(op))
       return failure();
     program.stages[stage].control =
         FlatSymbolRefAttr::get(op->getSymNameAttr());
   }
-  if (failed(emitProgram(builder, schedule, program)))
+  if (failed(emitProgram(builder, schedule, program, makeName("zero_grad", ""))))
     return failure();
   schedule.getStep().erase();
   return success();
@@ -250,7 +350,13 @@ struct FormKernels : dfa::impl::DfaFormKernelsBase<FormKernels> {
                        "first");
         return WalkResult::interrupt();
       });
-      if (named.wasInterrupted() || failed(StepFormer(step).run()))
+      WalkResult clips = step.walk([](ClipOp clip) {
+        clip.emitOpError("expects to be a factor by now; run "
+                         "dfa-defer-factors first");
+        return WalkResult::interrupt();
+      });
+      if (named.wasInterrupted() || clips.wasInterrupted() ||
+          failed(StepFormer(step).run()))
         return signalPassFailure();
     }
   }

@@ -20,10 +20,12 @@ using namespace mlir::dfa;
 /// What a value on the host depends on, through pure computation.
 enum class Origin { Constant, Device, Rank, Unknown };
 
-static Origin findOrigin(Value value) {
+static Origin findOrigin(Value value, DenseSet<Value> &seen) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return Origin::Unknown;
+  if (!seen.insert(value).second)
+    return Origin::Constant;
   if (isa<FetchOp>(op) || hasEffect<MemoryEffects::Read>(op))
     return Origin::Device;
   if (isa<RankOp>(op))
@@ -32,7 +34,7 @@ static Origin findOrigin(Value value) {
     return Origin::Unknown;
   Origin worst = Origin::Constant;
   for (Value operand : op->getOperands())
-    worst = std::max(worst, findOrigin(operand));
+    worst = std::max(worst, findOrigin(operand, seen));
   return worst;
 }
 
@@ -40,7 +42,8 @@ static Origin findOrigin(Value value) {
 /// rank.
 static std::string whyNotBranch(Operation *op) {
   for (Value operand : op->getOperands()) {
-    switch (findOrigin(operand)) {
+    DenseSet<Value> seen;
+    switch (findOrigin(operand, seen)) {
     case Origin::Constant:
       continue;
     case Origin::Device:
@@ -58,6 +61,10 @@ static std::string whyNotRecordable(Operation *op) {
   if (auto recordable = dyn_cast<RecordableOpInterface>(op))
     return recordable.whyNotRecordable();
   if (isa<RegionBranchOpInterface, BranchOpInterface>(op))
+    return whyNotBranch(op);
+  // A terminator that does not just return decides where control goes next.
+  if (isa<RegionBranchTerminatorOpInterface>(op) &&
+      !op->hasTrait<OpTrait::ReturnLike>())
     return whyNotBranch(op);
   if (isa<CallOpInterface>(op))
     return "calls a function that is not known to be recordable";
@@ -89,8 +96,9 @@ struct VerifyCapturable
       });
     });
     if (!found) {
-      getOperation().emitError("expects a 'dfa.program' with entries; run "
-                               "dfa-form-kernels first");
+      emitError(getOperation().getLoc(),
+                "expects a 'dfa.program' with entries; run dfa-form-kernels "
+                "first");
       clean = false;
     }
     if (!clean)

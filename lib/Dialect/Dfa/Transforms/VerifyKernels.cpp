@@ -232,6 +232,17 @@ struct VerifyKernels : dfa::impl::DfaVerifyKernelsBase<VerifyKernels> {
                          "dfa-form-kernels first");
       return signalPassFailure();
     }
+    WalkResult lowered = getOperation().walk([](Operation *op) {
+      if (!isa<RuleOpInterface, ElementwiseOpInterface, ReductionOpInterface,
+               ControlOpInterface, CombineOp, NormFinishOp, FlagFinishOp,
+               ReduceScatterOp, AllReduceOp, AllGatherOp, BroadcastOp>(op))
+        return WalkResult::advance();
+      op->emitOpError("expects no op of level B at level C; only functions "
+                      "named 'step' are compiled");
+      return WalkResult::interrupt();
+    });
+    if (lowered.wasInterrupted())
+      return signalPassFailure();
     for (auto program : getOperation().getOps<ProgramOp>())
       if (failed(ProgramVerifier(program).run()))
         return signalPassFailure();

@@ -29,6 +29,7 @@ private:
   LogicalResult verifySymbols();
   LogicalResult verifyFlat(Location loc, FlatType type);
   LogicalResult verifyRoles();
+  LogicalResult verifyFormat(Location loc, FlatType type, StringAttr role);
   LogicalResult verifyPartials();
   LogicalResult verifyControl();
   StringAttr getArgRole(unsigned index) {
@@ -84,6 +85,40 @@ LogicalResult StepVerifier::verifySymbols() {
   return failure(result.wasInterrupted());
 }
 
+/// The format in which a class keeps what has this role; none if it does not
+/// say.
+static Format getRoleFormat(ClassOp cls, StringRef role) {
+  if (role == "param")
+    return cls.getParam();
+  if (role == "grad")
+    return cls.getGrad();
+  if (role == "master" && cls.getMaster() != Format::Remainder)
+    return cls.getMaster();
+  for (auto state : cls.getStates().getAsRange<StateAttr>())
+    if (state.getName() == role)
+      return state.getFormat();
+  return Format::None;
+}
+
+/// Memory is laid out by the formats of the class.
+LogicalResult StepVerifier::verifyFormat(Location loc, FlatType type,
+                                         StringAttr role) {
+  auto layout = SymbolTable::lookupNearestSymbolFrom<LayoutOp>(
+      step, type.getLayout());
+  ClassOp cls = layout.getClass(type.getCls().getValue());
+  Format format = getRoleFormat(cls, role.getValue());
+  if (format == Format::None || format == Format::Remainder ||
+      llvm::is_contained(getStoredTypes(format, step.getContext()),
+                         type.getElementType()))
+    return success();
+  InFlightDiagnostic diag = emitError(loc)
+                            << "expects role " << role << " in format "
+                            << stringifyFormat(format)
+                            << ", as its class has it, but got " << type;
+  diag.attachNote(cls.getLoc()) << "class defined here";
+  return diag;
+}
+
 /// Roles name the memory behind arguments and results.
 LogicalResult StepVerifier::verifyRoles() {
   llvm::DenseMap<std::pair<Attribute, Attribute>, FlatType> arguments;
@@ -101,6 +136,8 @@ LogicalResult StepVerifier::verifyRoles() {
     auto flat = dyn_cast<FlatType>(type);
     if (!flat)
       continue;
+    if (failed(verifyFormat(step.getArgument(index).getLoc(), flat, role)))
+      return failure();
     if (!arguments.insert({{flat.getCls(), role}, flat}).second)
       return step.emitError("expects each role once a class, but class ")
              << flat.getCls() << " has two arguments of role " << role;
@@ -115,9 +152,15 @@ LogicalResult StepVerifier::verifyRoles() {
     if (!role)
       return step.emitError("expects a '")
              << kRoleAttr << "' on result #" << index;
+    if (!isa<FlatType, ControlType>(type))
+      return step.emitError("expects results of type '!dfa.flat' or "
+                            "'!dfa.control', but result #")
+             << index << " is of type " << type;
     auto flat = dyn_cast<FlatType>(type);
     if (!flat)
       continue;
+    if (failed(verifyFormat(step.getLoc(), flat, role)))
+      return failure();
     if (!results.insert({flat.getCls(), role}).second)
       return step.emitError("expects each role once a class, but class ")
              << flat.getCls() << " has two results of role " << role;
@@ -132,22 +175,32 @@ LogicalResult StepVerifier::verifyRoles() {
   return success();
 }
 
-/// Whether a partial of a shard reaches `value` without a combine over ranks.
-static bool isUncombinedShard(Value value) {
+/// Whether a partial of a shard reaches `value` without a combine over the
+/// ranks with the other shards. What is in `seen` is known.
+static bool isUncombinedShard(Value value, DenseSet<Value> &seen) {
   Operation *op = value.getDefiningOp();
+  if (!seen.insert(value).second)
+    return false;
   if (isa_and_nonnull<ReductionOpInterface>(op))
     return cast<FlatType>(op->getOperand(0).getType()).getPart() ==
            Part::Shard;
   auto combine = dyn_cast_or_null<CombineOp>(op);
-  if (!combine || combine.getAxes())
+  if (!combine)
     return false;
-  return llvm::any_of(combine.getPartials(), isUncombinedShard);
+  if (combine.getAxes() &&
+      llvm::is_contained(combine.getAxes()->getAsValueRange<StringAttr>(),
+                         "shard"))
+    return false;
+  return llvm::any_of(combine.getPartials(), [&](Value partial) {
+    return isUncombinedShard(partial, seen);
+  });
 }
 
 LogicalResult StepVerifier::verifyPartials() {
   WalkResult result = step.walk([&](Operation *op) {
+    DenseSet<Value> seen;
     if (!isa<NormFinishOp, FlagFinishOp>(op) ||
-        !isUncombinedShard(op->getOperand(0)))
+        !isUncombinedShard(op->getOperand(0), seen))
       return WalkResult::advance();
     op->emitOpError("expects partials of a shard to be combined over the "
                     "ranks that hold the other shards; use 'dfa.combine' "
@@ -170,10 +223,14 @@ LogicalResult StepVerifier::verifyControl() {
           !isa<ControlType>(user->getResult(0).getType()))
         continue;
       if (next) {
+        Operation *other = next.getDefiningOp();
+        if (other->getBlock() == user->getBlock() &&
+            user->isBeforeInBlock(other))
+          std::swap(user, other);
         InFlightDiagnostic diag = user->emitOpError(
             "makes a second control value from the same one; changes of the "
             "control block must follow each other");
-        diag.attachNote(next.getLoc()) << "the other one is made here";
+        diag.attachNote(other->getLoc()) << "the other one is made here";
         return diag;
       }
       next = user->getResult(0);
@@ -210,7 +267,7 @@ struct VerifyStep : dfa::impl::DfaVerifyStepBase<VerifyStep> {
         return signalPassFailure();
     }
     if (!found) {
-      getOperation().emitError("expects a function named 'step'");
+      emitError(getOperation().getLoc(), "expects a function named 'step'");
       signalPassFailure();
     }
   }

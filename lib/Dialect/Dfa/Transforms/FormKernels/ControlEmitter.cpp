@@ -20,13 +20,14 @@ static bool isConstant(Value value) {
   return matchPattern(value, m_Constant());
 }
 
-FailureOr<int64_t> ScratchSlots::request(Location loc, Value scalar) {
+FailureOr<int64_t> ScratchSlots::request(Value scalar) {
   auto [it, isNew] =
       slots.insert({scalar, static_cast<int64_t>(slots.size())});
   if (it->second < DFA_RT_CONTROL_SCRATCH)
     return it->second;
-  return emitError(loc) << "needs more than " << DFA_RT_CONTROL_SCRATCH
-                        << " scalars between kernels";
+  return emitError(scalar.getLoc())
+         << "is one scalar too many; there is room for "
+         << DFA_RT_CONTROL_SCRATCH << " between kernels";
 }
 
 std::optional<int64_t> ScratchSlots::lookup(Value scalar) const {
@@ -40,7 +41,7 @@ FailureOr<Value> ScratchSlots::load(OpBuilder &builder, Location loc,
                                     Value scalar) {
   if (isConstant(scalar))
     return builder.clone(*scalar.getDefiningOp())->getResult(0);
-  FailureOr<int64_t> slot = request(loc, scalar);
+  FailureOr<int64_t> slot = request(scalar);
   if (failed(slot))
     return failure();
   if (!scalar.getType().isInteger(1)) {
@@ -143,7 +144,7 @@ LogicalResult ControlEmitter::requestSlots() {
             llvm::is_contained(ops, producer) ||
             isa<ControlType, PartialType>(operand.getType()))
           continue;
-        if (failed(slots.request(op->getLoc(), operand)))
+        if (failed(slots.request(operand)))
           return failure();
       }
   }

@@ -18,7 +18,7 @@ public:
   FailureOr<Value> load(OpBuilder &builder, Location loc, Value scalar);
 
   /// The slot of `scalar`, making one if there is none.
-  FailureOr<int64_t> request(Location loc, Value scalar);
+  FailureOr<int64_t> request(Value scalar);
 
   /// The slot of `scalar`, if one was requested.
   std::optional<int64_t> lookup(Value scalar) const;

@@ -74,7 +74,23 @@ LogicalResult ElementEmitter::discover(Value value) {
   return success();
 }
 
-SmallVector<const AccumulatorRow *> ElementEmitter::getRows() {
+LogicalResult ElementEmitter::discover() {
+  for (const StoredValue &stored : stores)
+    if (failed(discover(stored.value)))
+      return failure();
+  for (ReductionOpInterface reduction : reductions)
+    if (failed(discover(reduction->getOperand(0))))
+      return failure();
+  return success();
+}
+
+bool ElementEmitter::readsFrom(const ElementEmitter &other) const {
+  return llvm::any_of(other.stores, [&](const StoredValue &stored) {
+    return loads.contains(stored.array);
+  });
+}
+
+SmallVector<const AccumulatorRow *> ElementEmitter::getRows() const {
   SmallVector<const AccumulatorRow *> rows;
   for (const AccumulatorRow &row : schedule.getStage(stage).rows)
     for (ReductionOpInterface leaf : row.leaves)
@@ -107,26 +123,16 @@ SmallVector<Attribute> ElementEmitter::describeArrays(OpBuilder &builder) {
 }
 
 FailureOr<KernelOp> ElementEmitter::emit(OpBuilder &builder, StringRef name) {
-  for (const StoredValue &stored : stores)
-    if (failed(discover(stored.value)))
-      return failure();
-  for (ReductionOpInterface reduction : reductions)
-    if (failed(discover(reduction->getOperand(0))))
-      return failure();
-
   // Rows between the first and the last that are not ours get the identity.
   SmallVector<Attribute> kinds;
   SmallVector<const AccumulatorRow *> rows = getRows();
   if (!rows.empty()) {
     firstRow = rows.front()->index;
-    int64_t end = firstRow;
     for (const AccumulatorRow &row : schedule.getStage(stage).rows) {
       if (row.index < firstRow || row.index > rows.back()->index)
         continue;
       kinds.push_back(CombineAttr::get(builder.getContext(), row.combine));
-      end = row.index;
     }
-    (void)end;
   }
   Location loc = schedule.getStep().getLoc();
   FlatSymbolRefAttr layout = cast<FlatType>((stores.empty()
@@ -191,17 +197,38 @@ void ElementEmitter::emitBody(OpBuilder &builder, KernelOp kernel) {
   for (const AccumulatorRow &row : schedule.getStage(stage).rows) {
     if (row.index < firstRow || row.index >= lastRow)
       continue;
-    Value contribution;
-    for (ReductionOpInterface leaf : row.leaves)
-      if (llvm::is_contained(reductions, leaf))
-        contribution = leaf.emitContribution(
-            builder, emitElement(builder, leaf->getOperand(0)));
-    if (!contribution)
-      contribution = arith::ConstantOp::create(builder, loc,
-                                               builder.getF64FloatAttr(0.0));
-    yielded.push_back(contribution);
+    yielded.push_back(emitContribution(builder, loc, row));
   }
   YieldOp::create(builder, loc, yielded);
+}
+
+/// What one element adds to `row`: that of all its reductions that are here,
+/// each as often as the row has it.
+Value ElementEmitter::emitContribution(OpBuilder &builder, Location loc,
+                                       const AccumulatorRow &row) {
+  Value total;
+  for (ReductionOpInterface leaf : row.leaves) {
+    if (!llvm::is_contained(reductions, leaf))
+      continue;
+    Value next = leaf.emitContribution(
+        builder, emitElement(builder, leaf->getOperand(0)));
+    if (!total) {
+      total = next;
+    } else if (row.combine == Combine::Sum) {
+      total = arith::AddFOp::create(builder, loc, total, next);
+    } else {
+      // The larger one; a nan on either side stays.
+      Value larger = arith::CmpFOp::create(
+          builder, loc, arith::CmpFPredicate::OGT, total, next);
+      Value isNan = arith::CmpFOp::create(
+          builder, loc, arith::CmpFPredicate::UNO, total, total);
+      Value keep = arith::OrIOp::create(builder, loc, larger, isNan);
+      total = arith::SelectOp::create(builder, loc, keep, total, next);
+    }
+  }
+  if (total)
+    return total;
+  return arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(0.0));
 }
 
 Value ElementEmitter::emitElement(OpBuilder &builder, Value value) {

@@ -52,18 +52,29 @@ public:
   /// Ops fused into the kernel, for remarks.
   ArrayRef<Operation *> getFused() const { return fused.getArrayRef(); }
 
+  /// Finds what the stores and reductions are made of. Call it before all
+  /// below.
+  LogicalResult discover();
+
+  /// Whether it reads an array that `other` writes.
+  bool readsFrom(const ElementEmitter &other) const;
+
+  /// Rows of its stage that its reductions contribute to, ascending.
+  SmallVector<const AccumulatorRow *> getRows() const;
+
   FailureOr<KernelOp> emit(OpBuilder &builder, StringRef name);
 
 private:
   LogicalResult discover(Value value);
   LogicalResult discoverOp(ElementwiseOpInterface op);
   Value emitElement(OpBuilder &builder, Value value);
+  Value emitContribution(OpBuilder &builder, Location loc,
+                         const AccumulatorRow &row);
   SmallVector<DerivedValue> getUniforms(ElementwiseOpInterface op);
   LogicalResult emitUniform(OpBuilder &builder, KernelOp kernel);
   void emitBody(OpBuilder &builder, KernelOp kernel);
   void hoistUniform(OpBuilder &builder, KernelOp kernel);
   SmallVector<Attribute> describeArrays(OpBuilder &builder);
-  SmallVector<const AccumulatorRow *> getRows();
 
   StepSchedule &schedule;
   ScratchSlots &scratch;
@@ -85,7 +96,8 @@ private:
 
 /// Builds the segment kernel that fills the derived rows of one stage. With
 /// `countsStep` it also counts the step of every segment that is active while
-/// `flag` (if any) is not set.
+/// `flag` (if any) is not set; with `marksGradient` it notes that active
+/// segments have a gradient since zero_grad.
 class SegmentEmitter {
 public:
   SegmentEmitter(StepSchedule &schedule, ScratchSlots &scratch,
@@ -95,17 +107,21 @@ public:
 
   FailureOr<SegmentKernelOp> emit(OpBuilder &builder, StringRef name,
                                   const DerivedSlots &derived, bool countsStep,
-                                  Value flag);
+                                  Value flag, bool marksGradient);
 
   /// First accumulator row, after `emit`.
   int64_t getFirstRow() const { return firstRow; }
 
 private:
-  void discoverRows(Value value, llvm::SetVector<int64_t> &rows);
+  void discoverRows(Value value, llvm::SetVector<int64_t> &rows,
+                    DenseSet<Value> &seen);
   FailureOr<Value> evaluate(OpBuilder &builder, Location loc, Value scalar);
   FailureOr<SmallVector<Value>> emitDerive(OpBuilder &builder, UpdateOp op);
   Value loadHyper(OpBuilder &builder, Location loc, StringRef name);
   Value loadStep(OpBuilder &builder, Location loc);
+  Value loadActive(OpBuilder &builder, Location loc);
+  LogicalResult emitCount(OpBuilder &builder, Location loc, Value flag);
+  void emitMark(OpBuilder &builder, Location loc);
 
   StepSchedule &schedule;
   ScratchSlots &scratch;

@@ -16,8 +16,8 @@ namespace {
 class CommandEmitter {
 public:
   CommandEmitter(OpBuilder &builder, StepSchedule &schedule,
-                 const ProgramPlan &plan)
-      : builder(builder), schedule(schedule), plan(plan),
+                 const ProgramPlan &plan, StringRef zeroGrad)
+      : builder(builder), schedule(schedule), plan(plan), zeroGrad(zeroGrad),
         loc(schedule.getStep().getLoc()) {}
 
   LogicalResult run();
@@ -28,6 +28,7 @@ private:
   void emitReduce();
   void emitFinish();
   void emitZeroGrad();
+  void emitMemsets();
   void emitStage(size_t stage);
   void emitControl(size_t stage);
   void emitCollective(Operation *op);
@@ -42,6 +43,7 @@ private:
   OpBuilder &builder;
   StepSchedule &schedule;
   const ProgramPlan &plan;
+  StringRef zeroGrad;
   Location loc;
   int nextEvent = 0;
 };
@@ -127,6 +129,7 @@ void CommandEmitter::emitControl(size_t stage) {
     for (const AccumulatorRow &row : schedule.getStage(stage - 1).rows) {
       if (row.scope == Scope::Param)
         continue;
+      // All rows that are ready together have the same axis.
       if (count++ == 0)
         first = row.index;
       axis = row.axis;
@@ -219,22 +222,30 @@ void CommandEmitter::emitFinish() {
   size_t first = reducesByBucket() ? 1 : 0;
   for (size_t stage = first; stage < plan.stages.size(); ++stage)
     emitStage(stage);
-  for (auto zero : schedule.getStep().getBody().front().getOps<ZeroGradOp>())
-    for (Value grad : zero.getGrads())
-      MemsetOp::create(builder, loc,
-                       FlatSymbolRefAttr::get(getClassName(grad)),
-                       schedule.getArray(grad, 0));
+  emitMemsets();
   ReadBackOp::create(builder, loc);
 }
 
+/// Gradients that the user sees become zeros. The modes of a step's zero_grad
+/// hold for its entry of that name too.
+void CommandEmitter::emitMemsets() {
+  llvm::SetVector<std::pair<StringAttr, StringAttr>> arrays;
+  for (auto zero : schedule.getStep().getBody().front().getOps<ZeroGradOp>())
+    for (Value grad : zero.getGrads())
+      arrays.insert({getClassName(grad), schedule.getArray(grad, 0)});
+  for (auto [cls, array] : arrays)
+    MemsetOp::create(builder, loc, FlatSymbolRefAttr::get(cls), array);
+}
+
 void CommandEmitter::emitZeroGrad() {
-  LaunchControlOp::create(builder, loc, "zero_grad", ControlMode::Whole, 0);
+  LaunchControlOp::create(builder, loc, zeroGrad, ControlMode::Whole, 0);
+  emitMemsets();
 }
 
 LogicalResult CommandEmitter::run() {
   // A control kernel of its own: zero_grad is also an entry point.
   ArrayAttr none = builder.getArrayAttr({});
-  auto zero = ControlKernelOp::create(builder, loc, "zero_grad", none, none);
+  auto zero = ControlKernelOp::create(builder, loc, zeroGrad, none, none);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&zero.getBody());
@@ -273,6 +284,6 @@ LogicalResult CommandEmitter::run() {
 }
 
 LogicalResult dfa::emitProgram(OpBuilder &builder, StepSchedule &schedule,
-                               const ProgramPlan &plan) {
-  return CommandEmitter(builder, schedule, plan).run();
+                               const ProgramPlan &plan, StringRef zeroGrad) {
+  return CommandEmitter(builder, schedule, plan, zeroGrad).run();
 }

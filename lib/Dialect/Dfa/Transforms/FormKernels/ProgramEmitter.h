@@ -35,9 +35,10 @@ struct ProgramPlan {
   llvm::DenseMap<StringAttr, int64_t> derived;
 };
 
-/// Builds the `dfa.program` at the builder's insertion point.
+/// Builds the `dfa.program` at the builder's insertion point, and before it the
+/// control kernel of its entry zero_grad, under the name `zeroGrad`.
 LogicalResult emitProgram(OpBuilder &builder, StepSchedule &schedule,
-                          const ProgramPlan &plan);
+                          const ProgramPlan &plan, StringRef zeroGrad);
 
 } // namespace mlir::dfa
 

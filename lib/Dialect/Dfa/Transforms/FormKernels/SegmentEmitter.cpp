@@ -12,7 +12,10 @@ using namespace mlir::dfa;
 
 /// Adds the rows of parameter scope that `value` is made of.
 void SegmentEmitter::discoverRows(Value value,
-                                  llvm::SetVector<int64_t> &rows) {
+                                  llvm::SetVector<int64_t> &rows,
+                                  DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return;
   if (auto partial = dyn_cast<PartialType>(value.getType())) {
     if (partial.getScope() == Scope::Param)
       rows.insert(schedule.getRow(value)->index);
@@ -21,7 +24,7 @@ void SegmentEmitter::discoverRows(Value value,
   if (!isa<PerType>(value.getType()) || !value.getDefiningOp())
     return;
   for (Value operand : value.getDefiningOp()->getOperands())
-    discoverRows(operand, rows);
+    discoverRows(operand, rows, seen);
 }
 
 Value SegmentEmitter::loadHyper(OpBuilder &builder, Location loc,
@@ -112,15 +115,17 @@ FailureOr<SmallVector<Value>> SegmentEmitter::emitDerive(OpBuilder &builder,
 
 FailureOr<SegmentKernelOp>
 SegmentEmitter::emit(OpBuilder &builder, StringRef name,
-                     const DerivedSlots &derived, bool countsStep, Value flag) {
+                     const DerivedSlots &derived, bool countsStep, Value flag,
+                     bool marksGradient) {
   Location loc = schedule.getStep().getLoc();
   llvm::SetVector<int64_t> rows;
+  DenseSet<Value> seen;
   for (const DerivedValue &value : derived.getValues()) {
     if (value.factor)
-      discoverRows(value.factor, rows);
+      discoverRows(value.factor, rows, seen);
     if (value.op)
       for (Value scalar : UpdateOp(value.op).getScalars())
-        discoverRows(scalar, rows);
+        discoverRows(scalar, rows, seen);
   }
   int64_t end = 0;
   if (!rows.empty()) {
@@ -172,26 +177,49 @@ SegmentEmitter::emit(OpBuilder &builder, StringRef name,
     }
     StoreDerivedOp::create(builder, loc, static_cast<int64_t>(slot), result);
   }
-  if (countsStep) {
-    Value next = loadStep(builder, loc);
-    Value word = LoadSegmentOp::create(builder, loc, builder.getI32Type(),
-                                       SegmentField::Active);
-    Value zero = arith::ConstantIntOp::create(builder, loc, 0, 32);
-    Value one = arith::ConstantIntOp::create(builder, loc, 1, 64);
-    Value applied = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::ne, word, zero);
-    if (flag) {
-      FailureOr<Value> set = scratch.load(builder, loc, flag);
-      if (failed(set))
-        return failure();
-      Value truth = arith::ConstantIntOp::create(builder, loc, 1, 1);
-      Value clear = arith::XOrIOp::create(builder, loc, *set, truth);
-      applied = arith::AndIOp::create(builder, loc, applied, clear);
-    }
-    Value before = arith::SubIOp::create(builder, loc, next, one);
-    Value kept = arith::SelectOp::create(builder, loc, applied, next, before);
-    StoreSegmentOp::create(builder, loc, SegmentField::Step, kept);
-  }
+  if (countsStep && failed(emitCount(builder, loc, flag)))
+    return failure();
+  if (marksGradient)
+    emitMark(builder, loc);
   YieldOp::create(builder, loc);
   return kernel;
+}
+
+/// Whether the segment has a gradient in this step.
+Value SegmentEmitter::loadActive(OpBuilder &builder, Location loc) {
+  Value word = LoadSegmentOp::create(builder, loc, builder.getI32Type(),
+                                     SegmentField::Active);
+  Value zero = arith::ConstantIntOp::create(builder, loc, 0, 32);
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, word,
+                               zero);
+}
+
+LogicalResult SegmentEmitter::emitCount(OpBuilder &builder, Location loc,
+                                        Value flag) {
+  Value next = loadStep(builder, loc);
+  Value applied = loadActive(builder, loc);
+  if (flag) {
+    FailureOr<Value> set = scratch.load(builder, loc, flag);
+    if (failed(set))
+      return failure();
+    Value truth = arith::ConstantIntOp::create(builder, loc, 1, 1);
+    Value clear = arith::XOrIOp::create(builder, loc, *set, truth);
+    applied = arith::AndIOp::create(builder, loc, applied, clear);
+  }
+  Value one = arith::ConstantIntOp::create(builder, loc, 1, 64);
+  Value before = arith::SubIOp::create(builder, loc, next, one);
+  Value kept = arith::SelectOp::create(builder, loc, applied, next, before);
+  StoreSegmentOp::create(builder, loc, SegmentField::Step, kept);
+  return success();
+}
+
+/// From now on a contribution adds instead of copying.
+void SegmentEmitter::emitMark(OpBuilder &builder, Location loc) {
+  Type i32 = builder.getI32Type();
+  Value current = LoadControlOp::create(builder, loc, i32, "generation");
+  Value own =
+      LoadSegmentOp::create(builder, loc, i32, SegmentField::Generation);
+  Value kept = arith::SelectOp::create(builder, loc, loadActive(builder, loc),
+                                       current, own);
+  StoreSegmentOp::create(builder, loc, SegmentField::Generation, kept);
 }

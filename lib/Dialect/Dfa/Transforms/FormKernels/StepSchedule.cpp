@@ -73,12 +73,20 @@ LogicalResult StepSchedule::collectArrays() {
       return emitError(argument.getLoc())
              << "expects a '" << kRoleAttr << "' on argument #"
              << argument.getArgNumber() << " of the step";
+    if (!type && !isa<ControlType>(argument.getType()))
+      return emitError(argument.getLoc())
+             << "expects arguments of type '!dfa.flat' or '!dfa.control', but "
+                "argument #"
+             << argument.getArgNumber() << " is of type "
+             << argument.getType();
     if (!type)
       continue;
     if (failed(addArray(argument.getLoc(), type, role)))
       return failure();
     memory[argument] = role;
   }
+  if (memory.empty())
+    return step.emitError("expects an argument of type '!dfa.flat'");
   for (auto [index, type] : llvm::enumerate(step.getResultTypes())) {
     StringAttr role = getRole(step.getResultAttrDict(index));
     if (!role)
@@ -101,15 +109,40 @@ StringAttr StepSchedule::getArray(Value value, int stage) const {
   return {};
 }
 
+/// Whether `op` writes over `value`, which lies in `array`. A gather leaves the
+/// rank's own shard as it was.
+bool StepSchedule::isCollectiveOver(Operation *op, Value value,
+                                    StringAttr array) const {
+  Value result = op->getResult(0);
+  if (result == value || memory.lookup(result) != array ||
+      getClassName(result) != getClassName(value))
+    return false;
+  if (isa<AllGatherOp>(op) && op->getOperand(0) == value)
+    return false;
+  Operation *producer = value.getDefiningOp();
+  if (!producer)
+    return true;
+  if (getStage(result) != getStage(value))
+    return getStage(result) > getStage(value);
+  // Collectives of a stage run in order, before its kernels.
+  return isCollective(producer) && producer->isBeforeInBlock(op);
+}
+
 bool StepSchedule::isOverwritten(Value value, int stage) const {
   StringAttr array = getArray(value, stage);
-  bool isArgument = isa<BlockArgument>(value);
-  for (int earlier = isArgument ? 0 : getStage(value) + 1; earlier < stage;
-       ++earlier)
+  int first = isa<BlockArgument>(value) ? 0 : getStage(value);
+  int end = std::min(stage + 1, static_cast<int>(stages.size()));
+  for (int earlier = first; earlier < end; ++earlier) {
+    for (Operation *op : stages[earlier].collectives)
+      if (isCollectiveOver(op, value, array))
+        return true;
+    if (earlier == stage)
+      break;
     for (const StoredValue &stored : stages[earlier].stores)
       if (stored.array == array && stored.value != value &&
           getClassName(stored.value) == getClassName(value))
         return true;
+  }
   return false;
 }
 
@@ -120,6 +153,11 @@ bool StepSchedule::isOverwritten(Value value, int stage) const {
 /// A collective of values that no kernel has touched runs first of all;
 /// another one runs right after its operand's stage.
 LogicalResult StepSchedule::assignCollective(Operation &op) {
+  if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast &&
+                                                  broadcast.getRoot() != 0)
+    return op.emitOpError("expects to broadcast from rank 0 of the axis, but "
+                          "got ")
+           << broadcast.getRoot();
   Value operand = op.getOperand(0), result = op.getResult(0);
   StringAttr array = memory.lookup(operand);
   int stage = array ? getStage(operand) : getStage(operand) + 1;
@@ -150,8 +188,18 @@ LogicalResult StepSchedule::assignCollective(Operation &op) {
   return success();
 }
 
+/// Scalar ops of other dialects take any type where they only pass it on.
+static bool isOnScalars(Operation &op) {
+  auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
+  return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) &&
+         llvm::all_of(op.getOperandTypes(), isScalar) &&
+         llvm::all_of(op.getResultTypes(), isScalar);
+}
+
 LogicalResult StepSchedule::assignStages() {
   stages.resize(1);
+  int lastAccumulate = -1;
+  Operation *zeroGrad = nullptr;
   for (Operation &op : step.getBody().front().without_terminator()) {
     if (isCollective(&op)) {
       if (failed(assignCollective(op)))
@@ -160,9 +208,9 @@ LogicalResult StepSchedule::assignStages() {
     }
     if (!isa<ElementwiseOpInterface, ReductionOpInterface, ScalarOpInterface,
              ControlOpInterface, CombineOp>(op) &&
-        !isa<arith::ArithDialect, math::MathDialect>(op.getDialect()))
+        !isOnScalars(op))
       return op.emitOpError("is not allowed in a step; expects ops of 'dfa' on "
-                            "values, 'arith' and 'math'");
+                            "values, 'arith' and 'math' on scalars");
     int stage = 0;
     for (Value operand : op.getOperands())
       // The control operand orders changes of the block; it is not data.
@@ -175,6 +223,19 @@ LogicalResult StepSchedule::assignStages() {
     });
     if (finishes && !isa<CombineOp>(op))
       ++stage;
+    // Accumulation compares with the generation that zero_grad changes, and
+    // segments are marked one stage after it.
+    if (isa<AccumulateOp>(op)) {
+      if (zeroGrad)
+        return op.emitOpError("expects to come before 'dfa.zero_grad'");
+      lastAccumulate = std::max(lastAccumulate, stage);
+      stages.resize(std::max<size_t>(stages.size(), stage + 2));
+    }
+    if (isa<ZeroGradOp>(op)) {
+      zeroGrad = &op;
+      if (lastAccumulate >= 0)
+        stage = std::max(stage, lastAccumulate + 2);
+    }
     for (Value result : op.getResults())
       stageOf[result] = stage;
     if (stages.size() <= static_cast<size_t>(stage))
@@ -205,19 +266,54 @@ LogicalResult StepSchedule::collectStores() {
     if (!known)
       stage.stores.push_back({value, role});
   }
+  return verifyStores();
+}
+
+/// Memory holds one value at a time, and the returned ones at the end.
+LogicalResult StepSchedule::verifyStores() {
+  Operation *terminator = step.getBody().front().getTerminator();
+  DenseMap<std::pair<Attribute, Attribute>, Value> last;
+  for (const KernelStage &stage : stages)
+    for (const StoredValue &stored : stage.stores) {
+      Value &known = last[{getClassName(stored.value), stored.array}];
+      if (known && known != stored.value)
+        return terminator->emitOpError("expects one value in role '")
+               << stored.array.getValue() << "' of class '@"
+               << getClassName(stored.value).getValue() << "', but got two";
+      known = stored.value;
+    }
+  for (OpOperand &use : terminator->getOpOperands())
+    if (isa<FlatType>(use.get().getType()) && memory.lookup(use.get()) &&
+        isOverwritten(use.get(), static_cast<int>(stages.size())))
+      return terminator->emitOpError("expects result #")
+             << use.getOperandNumber()
+             << " to be what is in its memory at the end, but role '"
+             << memory.lookup(use.get()).getValue() << "' was overwritten";
+  for (auto op : step.getBody().front().getOps<AccumulateOp>())
+    if (!getArray(op.getResult(), static_cast<int>(stages.size())))
+      return op.emitOpError("expects its result to be returned");
+  for (auto op : step.getBody().front().getOps<ZeroGradOp>())
+    for (Value grad : op.getGrads())
+      if (!memory.lookup(grad))
+        return op.emitOpError("expects gradients that are arguments of the "
+                              "step or results of collectives");
   return success();
 }
 
-/// The first kernel stage that needs what is computed from `scalar`.
-int StepSchedule::getFirstElementwiseUse(Value scalar) const {
+/// The first kernel stage that needs what is computed from `scalar`, leaving
+/// out what is in `seen`.
+int StepSchedule::getFirstElementwiseUse(Value scalar,
+                                         DenseSet<Value> &seen) const {
   int first = static_cast<int>(stages.size());
+  if (!seen.insert(scalar).second)
+    return first;
   for (Operation *user : scalar.getUsers()) {
     if (isa<ElementwiseOpInterface>(user)) {
       first = std::min(first, getStage(user->getResult(0)));
       continue;
     }
     for (Value result : user->getResults())
-      first = std::min(first, getFirstElementwiseUse(result));
+      first = std::min(first, getFirstElementwiseUse(result, seen));
   }
   return first;
 }
@@ -228,121 +324,14 @@ void StepSchedule::sinkReductions() {
   for (auto norm : step.getBody().front().getOps<NormPartialOp>()) {
     if (norm.getResult().getType().getScope() != Scope::Param)
       continue;
-    int latest = getFirstElementwiseUse(norm.getResult()) - 1;
+    DenseSet<Value> seen;
+    int latest = getFirstElementwiseUse(norm.getResult(), seen) - 1;
     if (latest > getStage(norm.getResult()) &&
         latest < static_cast<int>(stages.size()) &&
         getArray(norm.getInput(), latest) &&
         !isOverwritten(norm.getInput(), latest))
       stageOf[norm.getResult()] = latest;
   }
-}
-
-//===----------------------------------------------------------------------===//
-// Accumulators
-//===----------------------------------------------------------------------===//
-
-LogicalResult StepSchedule::collectLeaves(Value partial, AccumulatorRow &row) {
-  Operation *op = partial.getDefiningOp();
-  if (auto leaf = dyn_cast_or_null<ReductionOpInterface>(op)) {
-    row.leaves.push_back(leaf);
-    row.combine = leaf.getCombine();
-    return success();
-  }
-  auto combine = cast<CombineOp>(op);
-  if (combine.getAxes()) {
-    if (combine.getAxes()->size() != 1 || row.axis)
-      return combine.emitOpError("expects partials to be combined over one "
-                                 "axis, once");
-    row.axis = cast<StringAttr>((*combine.getAxes())[0]);
-  }
-  for (Value operand : combine.getPartials())
-    if (failed(collectLeaves(operand, row)))
-      return failure();
-  return success();
-}
-
-LogicalResult StepSchedule::collectRows() {
-  for (Operation &op : step.getBody().front().without_terminator()) {
-    if (isa<CombineOp>(op))
-      continue;
-    for (Value operand : op.getOperands()) {
-      auto type = dyn_cast<PartialType>(operand.getType());
-      if (!type || getRow(operand))
-        continue;
-      if (!isa_and_nonnull<CombineOp, ReductionOpInterface>(
-              operand.getDefiningOp()))
-        return op.emitOpError("expects a partial that the step computes");
-      AccumulatorRow row;
-      row.partial = operand;
-      row.scope = type.getScope();
-      if (failed(collectLeaves(operand, row)))
-        return failure();
-      if (row.axis && row.scope != Scope::Whole)
-        return op.emitOpError("expects partials of scope 'whole' over ranks; "
-                              "statistics of each ")
-               << stringifyScope(row.scope)
-               << " are not exchanged between ranks";
-      KernelStage &stage = stages[getStage(operand)];
-      for (const AccumulatorRow &other : stage.rows)
-        if (other.scope == Scope::Whole && row.scope == Scope::Whole &&
-            other.axis != row.axis)
-          return op.emitOpError("expects all partials that are ready together "
-                                "to be combined over the same ranks");
-      stage.rows.push_back(row);
-    }
-  }
-  return success();
-}
-
-/// A sum of |x| or x^2 in f64, or a largest |x|, is inf or nan exactly if an
-/// element is: f32 and narrower squares cannot overflow it. So a flag over the
-/// same elements needs no accumulator of its own.
-void StepSchedule::shareRows() {
-  auto inputs = [](const AccumulatorRow &row) {
-    SmallVector<Value> values;
-    for (ReductionOpInterface leaf : row.leaves)
-      values.push_back(leaf->getOperand(0));
-    llvm::sort(values, [](Value a, Value b) {
-      return a.getAsOpaquePointer() < b.getAsOpaquePointer();
-    });
-    return values;
-  };
-  auto kindOf = [](const AccumulatorRow &row) {
-    return cast<PartialType>(row.partial.getType()).getKind();
-  };
-  for (KernelStage &stage : stages) {
-    for (const AccumulatorRow &flag : stage.rows) {
-      if (kindOf(flag) != Accumulation::Flag)
-        continue;
-      bool hasF64 = llvm::any_of(inputs(flag), [](Value value) {
-        return cast<FlatType>(value.getType()).getElementType().isF64();
-      });
-      for (const AccumulatorRow &norm : stage.rows) {
-        Accumulation kind = kindOf(norm);
-        bool fits = kind == Accumulation::L1 || kind == Accumulation::L2 ||
-                    kind == Accumulation::Inf;
-        if (!hasF64 && fits && norm.scope == Scope::Whole &&
-            inputs(norm) == inputs(flag))
-          standIns[flag.partial] = norm.partial;
-      }
-    }
-    llvm::erase_if(stage.rows, [&](const AccumulatorRow &row) {
-      return standIns.contains(row.partial);
-    });
-  }
-}
-
-const AccumulatorRow *StepSchedule::getRow(Value partial,
-                                           bool *isStandIn) const {
-  Value other = standIns.lookup(partial);
-  if (isStandIn)
-    *isStandIn = static_cast<bool>(other);
-  Value wanted = other ? other : partial;
-  for (const KernelStage &stage : stages)
-    for (const AccumulatorRow &row : stage.rows)
-      if (row.partial == wanted)
-        return &row;
-  return nullptr;
 }
 
 //===----------------------------------------------------------------------===//
@@ -358,15 +347,39 @@ static bool isScalarWork(Operation &op) {
                        [](Type type) { return isa<PerType>(type); });
 }
 
+/// The first kernel stage in which an elementwise value is computed: that of a
+/// store or reduction it leads to.
+int StepSchedule::getNeededStage(Value value) {
+  auto [it, isNew] =
+      neededStages.insert({value, static_cast<int>(stages.size())});
+  if (!isNew)
+    return it->second;
+  int first = it->second;
+  for (const KernelStage &stage : stages)
+    for (const StoredValue &stored : stage.stores)
+      if (stored.value == value)
+        first = std::min(first, getStage(value));
+  for (Operation *user : value.getUsers())
+    for (Value result : user->getResults())
+      first = std::min(first, isa<ElementwiseOpInterface>(user)
+                                  ? getNeededStage(result)
+                                  : getStage(result));
+  neededStages[value] = first;
+  return first;
+}
+
 /// The earliest control or kernel stage that needs a result of `op`.
-int StepSchedule::getLatestUse(Operation *op) const {
+int StepSchedule::getLatestUse(Operation *op) {
   int latest = static_cast<int>(stages.size());
   for (Operation *user : op->getUsers()) {
     auto it = controlStageOf.find(user);
     if (it != controlStageOf.end())
       latest = std::min(latest, it->second);
-    else if (user->getNumResults() > 0)
-      latest = std::min(latest, getStage(user->getResult(0)));
+    else
+      for (Value result : user->getResults())
+        latest = std::min(latest, isa<ElementwiseOpInterface>(user)
+                                      ? getNeededStage(result)
+                                      : getStage(result));
   }
   return latest;
 }
@@ -394,9 +407,13 @@ void StepSchedule::assignControlStages() {
     int ready = getStage(op->getResult(0));
     int stage = ready;
     if (!isFixed(op)) {
+      // As late as need be, so that kernels before it depend on no scalar.
+      int latest = getLatestUse(op);
       auto it = controlStages.lower_bound(ready);
-      if (it != controlStages.end() && *it <= getLatestUse(op))
+      if (it != controlStages.end() && *it <= latest)
         stage = *it;
+      else if (latest < static_cast<int>(stages.size()))
+        stage = latest;
       controlStages.insert(stage);
     }
     controlStageOf[op] = stage;
@@ -409,10 +426,12 @@ void StepSchedule::assignControlStages() {
 // Predicates
 //===----------------------------------------------------------------------===//
 
-FailureOr<Value> StepSchedule::getPredicate(Value value) const {
+FailureOr<Value> StepSchedule::getPredicate(Value value) {
   auto op = value.getDefiningOp<ElementwiseOpInterface>();
   if (!op)
     return Value();
+  if (auto it = predicates.find(op); it != predicates.end())
+    return it->second;
   Value flag = op.getUnlessFlag();
   for (Value operand : op->getOperands()) {
     if (!isa<FlatType>(operand.getType()))
@@ -427,5 +446,6 @@ FailureOr<Value> StepSchedule::getPredicate(Value value) const {
                              "computed together");
     flag = *inner;
   }
+  predicates[op] = flag;
   return flag;
 }

@@ -95,7 +95,7 @@ public:
 
   /// The flag that keeps `value` from changing, or null. Fails if values with
   /// different flags meet.
-  FailureOr<Value> getPredicate(Value value) const;
+  FailureOr<Value> getPredicate(Value value);
 
   int64_t getNumRows() const { return numRows; }
 
@@ -105,13 +105,17 @@ private:
   LogicalResult collectArrays();
   LogicalResult addArray(Location loc, FlatType type, StringAttr role);
   LogicalResult collectStores();
+  LogicalResult verifyStores();
+  LogicalResult verifyGroupRows();
+  bool isCollectiveOver(Operation *op, Value value, StringAttr array) const;
   void sinkReductions();
-  int getFirstElementwiseUse(Value scalar) const;
+  int getFirstElementwiseUse(Value scalar, DenseSet<Value> &seen) const;
   LogicalResult collectRows();
   LogicalResult collectLeaves(Value partial, AccumulatorRow &row);
   void shareRows();
   void assignControlStages();
-  int getLatestUse(Operation *op) const;
+  int getNeededStage(Value value);
+  int getLatestUse(Operation *op);
 
   func::FuncOp step;
   SmallVector<KernelStage> stages;
@@ -126,6 +130,9 @@ private:
   std::set<int> controlStages;
   DenseMap<int, SmallVector<Operation *>> controlOps;
   DenseMap<Operation *, int> controlStageOf;
+  DenseMap<Value, int> neededStages;
+  /// Flags by elementwise op, as far as asked for.
+  DenseMap<Operation *, Value> predicates;
   int64_t numRows = 0;
 };
 
