@@ -1,0 +1,57 @@
+# Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""dfa compiles optimizer steps.
+
+``passes`` and ``jit`` are the compiler; ``DistributedFusedAdam`` and the other
+optimizers are for torch, which is imported when one of them is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from dfa._core import version as __version__
+from dfa.errors import CollectiveError, CompileError, DeviceError
+from dfa.jit import jit
+from dfa.passes import passes
+
+if TYPE_CHECKING:
+    from dfa.optim.adamw import FusedAdamW
+    from dfa.optim.lamb import FusedLAMB
+    from dfa.optim.lion import FusedLion
+    from dfa.optim.sgd import FusedSGD
+
+__all__ = [
+    "CollectiveError",
+    "CompileError",
+    "DeviceError",
+    "FusedAdamW",
+    "FusedLAMB",
+    "FusedLion",
+    "FusedSGD",
+    "__version__",
+    "jit",
+    "passes",
+]
+
+#: Names that need torch, and the modules that have them.
+_LAZY = {
+    "FusedAdamW": "dfa.optim.adamw",
+    "FusedLAMB": "dfa.optim.lamb",
+    "FusedLion": "dfa.optim.lion",
+    "FusedSGD": "dfa.optim.sgd",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'dfa' has no attribute '{name}'")
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
