@@ -11,6 +11,8 @@
 
 namespace mlir::dfa {
 
+struct StepCost;
+
 /// Levels A and B to fused kernels and the program; each phase ends in a
 /// verifier.
 void buildToKernelsPipeline(OpPassManager &pm);
@@ -20,6 +22,9 @@ void registerDfaPipelines();
 
 /// Makes --dfa-report known.
 void registerDfaReportPass();
+
+/// Writes what a step costs as --dfa-report=format=json does.
+void printCostAsJson(const StepCost &cost, raw_ostream &os);
 
 } // namespace mlir::dfa
 
