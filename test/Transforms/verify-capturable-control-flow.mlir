@@ -17,6 +17,7 @@ dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
 dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
   // expected-note @below {{in entry 'finish'}}
   dfa.entry finish {
+    // expected-error @below {{cannot be recorded: reads a device value back and waits for it}}
     %n = dfa.fetch "step" : i64
     %c = arith.constant 10 : i64
     %late = arith.cmpi sgt, %n, %c : i64
