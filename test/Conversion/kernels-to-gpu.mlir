@@ -38,10 +38,11 @@ dfa.kernel @scale on @l::@w arrays [#dfa.array<"param", f32, readwrite>,
 
 // CHECK-LABEL: gpu.func @norm(
 // CHECK: llvm.ptrtoint
-// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (vector<8xf64>)
+// CHECK: scf.for
 // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
-// CHECK: arith.addf %{{.*}}, %{{.*}} : vector<8xf64>
-// CHECK-COUNT-10: gpu.shuffle down
+// CHECK: arith.extf %{{.*}} : bf16 to f32
+// CHECK: arith.addf %{{.*}}, %{{.*}} : f64
+// CHECK: gpu.shuffle down
 // CHECK: llvm.store %{{.*}}, %{{.*}} {alignment = 8 : i64} : f64, !llvm.ptr<1>
 dfa.kernel @norm on @l::@w arrays [#dfa.array<"grad", bf16, read>]
     accumulators [sum] uniform {
@@ -52,6 +53,26 @@ dfa.kernel @norm on @l::@w arrays [#dfa.array<"grad", bf16, read>]
   %w = arith.extf %g : bf16 to f64
   %s = arith.mulf %w, %w : f64
   dfa.yield %s : f64
+}
+
+// With two accumulators a lane holds four columns at a time, and goes twice
+// over its rows.
+
+// CHECK-LABEL: gpu.func @norm_and_largest(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
+// CHECK: arith.maxui %{{.*}}, %{{.*}} : i64
+dfa.kernel @norm_and_largest on @l::@w arrays [#dfa.array<"grad", bf16, read>]
+    accumulators [sum, max] uniform {
+  %true = arith.constant true
+  dfa.yield %true : i1
+} body {
+^bb0(%g: bf16):
+  %w = arith.extf %g : bf16 to f64
+  %s = arith.mulf %w, %w : f64
+  %a = math.absf %w : f64
+  dfa.yield %s, %a : f64, f64
 }
 
 // CHECK-LABEL: gpu.func @finish(

@@ -26,16 +26,24 @@ Value dfa::emitIdentity(Emitter &emitter, unsigned width) {
   return arith::ConstantOp::create(emitter, zero);
 }
 
+/// i64 of the shape of `type`.
+static Type getBitsType(Emitter &emitter, Type type) {
+  if (VectorType vector = dyn_cast<VectorType>(type))
+    return vector.clone(emitter.getI64Type());
+  return emitter.getI64Type();
+}
+
 Value dfa::emitCombine(Emitter &emitter, Combine kind, Value a, Value b) {
   if (kind == Combine::Sum)
     return arith::AddFOp::create(emitter, a, b);
-  // Written out, since the targets' own maxima treat nan differently. A nan in
-  // b fails the comparison and is taken; one in a is put back.
-  Value greater =
-      arith::CmpFOp::create(emitter, arith::CmpFPredicate::OGT, a, b);
-  Value nan = arith::CmpFOp::create(emitter, arith::CmpFPredicate::UNO, a, a);
-  Value larger = emitter.select(greater, a, b);
-  return emitter.select(nan, a, larger);
+  // Never negative, so their bits compare as the numbers do, and a nan is
+  // above all: an integer maximum, exact and alike on every target.
+  Type type = a.getType();
+  Type bits = getBitsType(emitter, type);
+  Value larger = arith::MaxUIOp::create(
+      emitter, arith::BitcastOp::create(emitter, bits, a),
+      arith::BitcastOp::create(emitter, bits, b));
+  return arith::BitcastOp::create(emitter, type, larger);
 }
 
 /// Combines lane 2i with lane 2i + 1 of the concatenation of two vectors.

@@ -65,15 +65,19 @@ DeviceAtomKernel::DeviceAtomKernel(Emitter &e, KernelOp kernel,
     : e(e), kernel(kernel), layout(layout),
       args(bindElementArguments(arguments)), shape(shape),
       kinds(getCombines(kernel.getAccumulators())) {
-  // 16 bytes of the widest array, so that adjacent lanes touch adjacent ones.
-  unsigned widest = 2, reads = 0;
+  // 16 bytes of an array, so that adjacent lanes touch adjacent ones. An
+  // accumulator takes two registers a column, so several get fewer columns
+  // and fewer loads in flight: two to four vectors are enough for memory.
+  unsigned widest = 2, rowBytes = 0;
   for (auto array : kernel.getArrays().getAsRange<KernelArrayAttr>()) {
     widest = std::max<unsigned>(widest, getElementBytes(array));
-    reads += array.isRead();
+    rowBytes += array.isRead() ? getElementBytes(array) : 0;
   }
-  lanes = widest == 2 ? 8 : 4;
+  bool single = kinds.size() == 1;
+  lanes = widest == 2 && single ? 8 : 4;
   runs = DFA_RT_ATOM_COLUMNS / (kWarp * lanes);
-  rowsAtOnce = std::max(1u, shape.unroll / std::max(reads, 1u));
+  unsigned bytesInFlight = 16 * shape.unroll / (single ? 1 : 2);
+  rowsAtOnce = std::max(1u, bytesInFlight / (lanes * std::max(rowBytes, 1u)));
 }
 
 LogicalResult DeviceAtomKernel::emit() {
