@@ -382,3 +382,18 @@ dfa.layout @l {
   // expected-error@+1 {{expects each dim once in its order, but got 1 twice}}
   dfa.param "a" : tensor<3x4xf32>, order = [1, 1], class = @w, group = 0
 }
+
+// -----
+
+dfa.layout @l {
+  // expected-error@+1 {{expects an index below 1048576, but got 9223372036854775807}}
+  dfa.group 9223372036854775807 {}
+}
+
+// -----
+
+dfa.layout @l {
+  dfa.class @w param = f32 grad = f32 master = none states = [] rule = sgd
+  // expected-error@+1 {{expects a group below 1048576, but got 4294967296}}
+  dfa.param "a" : tensor<3xf32>, class = @w, group = 4294967296
+}

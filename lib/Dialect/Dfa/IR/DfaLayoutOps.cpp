@@ -170,10 +170,16 @@ LogicalResult ClassOp::verify() {
 // GroupOp
 //===----------------------------------------------------------------------===//
 
+/// Groups are rows of one table on the device, from the first to the last.
+static constexpr int64_t kMaxGroups = 1 << 20;
+
 LogicalResult GroupOp::verify() {
   if (static_cast<int64_t>(getIndex()) < 0)
     return emitOpError("expects an index of at least 0, but got ")
            << static_cast<int64_t>(getIndex());
+  if (static_cast<int64_t>(getIndex()) >= kMaxGroups)
+    return emitOpError("expects an index below ")
+           << kMaxGroups << ", but got " << static_cast<int64_t>(getIndex());
   for (NamedAttribute entry : getHyper()) {
     auto value = dyn_cast<FloatAttr>(entry.getValue());
     StringRef name = entry.getName().getValue();
@@ -220,6 +226,9 @@ LogicalResult ParamOp::verify() {
   if (static_cast<int64_t>(getGroup()) < 0)
     return emitOpError("expects a group of at least 0, but got ")
            << static_cast<int64_t>(getGroup());
+  if (static_cast<int64_t>(getGroup()) >= kMaxGroups)
+    return emitOpError("expects a group below ")
+           << kMaxGroups << ", but got " << static_cast<int64_t>(getGroup());
   if (!getOrder())
     return success();
   ArrayRef<int64_t> order = *getOrder();
