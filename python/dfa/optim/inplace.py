@@ -75,6 +75,7 @@ class InPlaceEngine:
         self.factor = self.update.field("factor")
         self.found_inf = self.update.field("found_inf")
         self._hyper: list[tuple[float, ...] | None] = [None] * groups
+        self._names = self.classes[0].rule.hyper  # one rule, or its kin
 
     def _plan(self) -> _core.Layout:
         layout = _core.Layout()
@@ -186,7 +187,7 @@ class InPlaceEngine:
             return
         self._hyper[group] = values
         if any(slot.group >= group for slot in self.slots):
-            self.update.optimizer.set_hypers(group, values)
+            self.update.set_hyper(group, self._names, values)
 
     def norm(self, kind: str = "l2", order: float | None = None) -> Instance:
         """Takes the norm and the flag of what is bound; see ``norm_step``."""

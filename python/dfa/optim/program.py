@@ -15,13 +15,13 @@ from dfa.cache import compile_step
 from dfa.optim.steptext import class_name
 from dfa.optim.tensors import at_address
 
-#: Control fields and the formats that views of them have.
-_FIELD_FORMATS = {
-    "norm": "f64",
-    "factor": "f32",
-    "found_inf": "i32",
-    "step": "i64",
-    "skipped": "i64",
+#: Control fields and the dtypes that views of them have.
+_FIELDS = {
+    "norm": torch.float64,
+    "factor": torch.float32,
+    "found_inf": torch.int32,
+    "step": torch.int64,
+    "skipped": torch.int64,
 }
 
 
@@ -111,6 +111,18 @@ class Instance:
         """The index of an array, -1 if the program has none of the role."""
         return self.program.array(self.index(class_index), role)
 
+    def set_hyper(
+        self, group: int, names: tuple[str, ...], values: tuple[float, ...]
+    ) -> None:
+        """A row of the group table, by name; uploaded with the next run.
+
+        The program decides which columns there are, and their order.
+        """
+        for name, value in zip(names, values, strict=True):
+            column = self.program.hyper(name)
+            if column >= 0:
+                self.optimizer.set_hyper(group, column, value)
+
     def prepare(self) -> None:
         """Allocates tables, loads code; waits until the device is ready."""
         self.optimizer.prepare(current_stream(self.device))
@@ -140,7 +152,7 @@ class Instance:
         if found is None:
             address = self.optimizer.control_address(name)
             found = at_address(
-                address, _FIELD_FORMATS[name], self.device, self.optimizer
+                address, _FIELDS[name], self.device, self.optimizer
             )
             self._fields[name] = found
         return found
@@ -148,7 +160,7 @@ class Instance:
     def steps(self, class_index: int, segment: int) -> Tensor:
         """A parameter's step count (int64, 0-dim), sharing its memory."""
         address = self.optimizer.step_address(self.index(class_index), segment)
-        return at_address(address, "i64", self.device, self.optimizer)
+        return at_address(address, torch.int64, self.device, self.optimizer)
 
     def mirror(self, name: str) -> float:
         """A control field as the last finished step left it; never waits."""

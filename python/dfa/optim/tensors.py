@@ -17,17 +17,15 @@ _FORMATS = {
     torch.float16: "f16",
     torch.bfloat16: "bf16",
     torch.int16: "i16",
+    torch.int64: "i64",
 }
-_DTYPES = {fmt: dtype for dtype, fmt in _FORMATS.items()} | {
-    "i32": torch.int32,
-    "i64": torch.int64,
-}
+_DTYPES = {fmt: dtype for dtype, fmt in _FORMATS.items()}
 
 
 def format_of(dtype: torch.dtype, what: str) -> str:
     """The storage format of a floating dtype; others are a ``ValueError``."""
     fmt = _FORMATS.get(dtype)
-    if fmt is None or fmt == "i16":
+    if fmt is None or not dtype.is_floating_point:
         raise ValueError(
             f"expects {what} of dtype float64, float32, float16 or bfloat16, "
             f"but got {dtype}"
@@ -79,16 +77,23 @@ def flat(tensor: Tensor) -> Tensor:
 
 
 def at_address(
-    address: int, fmt: str, device: torch.device, owner: Any
+    address: int,
+    dtype: torch.dtype,
+    device: torch.device,
+    owner: Any,
+    shape: tuple[int, ...] = (),
+    strides: tuple[int, ...] = (),
 ) -> Tensor:
-    """One element of device memory as a 0-dim tensor that shares it.
+    """Device memory of others as a tensor that shares it.
 
     ``owner`` is kept alive as long as the tensor.
     """
-    ordinal = device.index or 0
-    return torch.from_dlpack(
-        _core.view(address, (), (), fmt, device.type, ordinal, owner)
+    # 32-bit integers have no storage format: they come as floats of that size.
+    fmt = "f32" if dtype == torch.int32 else _FORMATS[dtype]
+    view = _core.view(
+        address, shape, strides, fmt, device.type, device.index or 0, owner
     )
+    return torch.from_dlpack(view).view(dtype)
 
 
 def local_part(tensor: Tensor) -> Tensor:

@@ -13,7 +13,9 @@ from torch import Tensor
 from dfa import _core
 from dfa.optim.distributed.buckets import Buckets, Member
 from dfa.optim.program import Instance, current_stream
+from dfa.optim.rules import ADAMW
 from dfa.optim.steptext import norm_step, update_step
+from dfa.optim.tensors import at_address
 
 # A row of the runtime's segment states is 16 bytes: the step count (int64),
 # the word that says whether there is a gradient, the generation (abi.h).
@@ -156,16 +158,14 @@ class ShardedEngine:
             return torch.empty(0, dtype=torch.int32, device=device)
         updater = self._updater
         address = updater.optimizer.step_address(updater.index(index), 0)
-        view = _core.view(
+        return at_address(
             address + _ACTIVE_OFFSET,
+            torch.int32,
+            device,
+            updater.optimizer,
             (count,),
             (_STATE_WORDS,),
-            "i32",
-            device.type,
-            device.index or 0,
-            updater.optimizer,
         )
-        return torch.from_dlpack(view)
 
     def set_present(self, members: set[Member], *, everyone: bool) -> None:
         """Says which parameters the update touches, the same on all ranks.
@@ -198,7 +198,7 @@ class ShardedEngine:
         if group > max((m.group for m in self.buckets.members), default=-1):
             return
         self._hyper[group] = values
-        self.updater.optimizer.set_hypers(group, values)
+        self.updater.set_hyper(group, ADAMW.hyper, values)
 
     def push(self) -> None:
         """Uploads rows that changed, for the replay of a user's capture."""
