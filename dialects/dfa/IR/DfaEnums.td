@@ -8,6 +8,7 @@
 
 include "mlir/IR/EnumAttr.td"
 include "dfa/IR/DfaDialect.td"
+include "dfa/IR/DfaFormatInterface.td"
 
 class Dfa_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
@@ -37,7 +38,8 @@ def Dfa_Format : Dfa_Enum<"Format", "storage format", [
   I32EnumAttrCase<"BF16", 4, "bf16">,
   I32EnumAttrCase<"Remainder", 5, "remainder">
 ]>;
-def Dfa_FormatAttr : Dfa_EnumAttr<Dfa_Format, "format"> {
+def Dfa_FormatAttr : EnumAttr<Dfa_Dialect, Dfa_Format, "format", [
+    DeclareAttrInterfaceMethods<Dfa_StorageFormatInterface>]> {
   let assemblyFormat = "$value";
 }
 

@@ -23,6 +23,21 @@
 #include "dfa/IR/DfaDialect.h.inc"
 #include "dfa/IR/DfaEnums.h.inc"
 
+namespace mlir::dfa {
+
+/// What a storage format needs besides its elements, one value for each
+/// `scope`: a block of `block` elements (0: no blocks), or a parameter.
+struct SideData {
+  StringRef name; // "scale"
+  Type type;
+  Scope scope = Scope::Param;
+  int64_t block = 0;
+};
+
+} // namespace mlir::dfa
+
+#include "dfa/IR/DfaFormatInterface.h.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dfa/IR/DfaAttrs.h.inc"
 
@@ -60,7 +75,7 @@ struct ControlMemory : SideEffects::Resource::Base<ControlMemory> {
 namespace mlir::dfa {
 
 /// The stored element types of a format, in order: none has none, remainder
-/// has bf16 and i16, every other format one.
+/// has bf16 and i16, every other format one. See StorageFormatInterface.
 SmallVector<Type> getStoredTypes(Format format, MLIRContext *context);
 
 /// Whether an array of the runtime may have elements of this type.

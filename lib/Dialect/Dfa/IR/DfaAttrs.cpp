@@ -31,3 +31,34 @@ void DfaDialect::registerAttributes() {
 #include "dfa/IR/DfaAttrs.cpp.inc"
       >();
 }
+
+//===----------------------------------------------------------------------===//
+// Storage formats
+//===----------------------------------------------------------------------===//
+
+SmallVector<Type> FormatAttr::getStoredElementTypes() const {
+  MLIRContext *context = getContext();
+  switch (getValue()) {
+  case Format::None:
+    return {};
+  case Format::F64:
+    return {Float64Type::get(context)};
+  case Format::F32:
+    return {Float32Type::get(context)};
+  case Format::F16:
+    return {Float16Type::get(context)};
+  case Format::BF16:
+    return {BFloat16Type::get(context)};
+  case Format::Remainder:
+    return {BFloat16Type::get(context), IntegerType::get(context, 16)};
+  }
+  return {};
+}
+
+/// Every format so far is read element by element. One with a scale says so
+/// here, and its ops carry the scale behind the stored values.
+SmallVector<SideData> FormatAttr::getSideData() const { return {}; }
+
+SmallVector<Type> dfa::getStoredTypes(Format format, MLIRContext *context) {
+  return FormatAttr::get(context, format).getStoredElementTypes();
+}

@@ -17,6 +17,7 @@ using namespace mlir::dfa;
 
 #include "dfa/IR/DfaDialect.cpp.inc"
 #include "dfa/IR/DfaEnums.cpp.inc"
+#include "dfa/IR/DfaFormatInterface.cpp.inc"
 #include "dfa/IR/DfaInterfaces.cpp.inc"
 
 void DfaDialect::initialize() {

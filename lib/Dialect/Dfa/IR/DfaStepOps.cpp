@@ -158,7 +158,11 @@ static LogicalResult verifyStored(Operation *op, Format format,
                                   StringRef what) {
   if (failed(verifyComputeType(op, wide, "a decoded value")))
     return failure();
-  SmallVector<Type> types = getStoredTypes(format, op->getContext());
+  auto storage = FormatAttr::get(op->getContext(), format);
+  SmallVector<Type> types = storage.getStoredElementTypes();
+  // Side data stand behind the stored values.
+  for (const SideData &side : storage.getSideData())
+    types.push_back(side.type);
   if (types.empty())
     return op->emitOpError("expects a format with elements, but got '")
            << stringifyFormat(format) << "'";

@@ -98,21 +98,3 @@ LogicalResult PerType::verify(function_ref<InFlightDiagnostic()> emitError,
                        << elementType;
   return success();
 }
-
-SmallVector<Type> dfa::getStoredTypes(Format format, MLIRContext *context) {
-  switch (format) {
-  case Format::None:
-    return {};
-  case Format::F64:
-    return {Float64Type::get(context)};
-  case Format::F32:
-    return {Float32Type::get(context)};
-  case Format::F16:
-    return {Float16Type::get(context)};
-  case Format::BF16:
-    return {BFloat16Type::get(context)};
-  case Format::Remainder:
-    return {BFloat16Type::get(context), IntegerType::get(context, 16)};
-  }
-  return {};
-}
