@@ -332,6 +332,21 @@ LogicalResult StepFormer::run() {
   return success();
 }
 
+/// What the passes before this one would have replaced.
+static LogicalResult verifyPrepared(func::FuncOp step) {
+  WalkResult result = step.walk([](Operation *op) {
+    if (isa<RuleOpInterface>(op))
+      op->emitError("expects generic updates; run dfa-generalize-rules first");
+    else if (isa<ClipOp>(op))
+      op->emitOpError("expects to be a factor by now; run dfa-defer-factors "
+                      "first");
+    else
+      return WalkResult::advance();
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 
 struct FormKernels : dfa::impl::DfaFormKernelsBase<FormKernels> {
@@ -345,18 +360,7 @@ struct FormKernels : dfa::impl::DfaFormKernelsBase<FormKernels> {
         step.emitError("expects a step of one block");
         return signalPassFailure();
       }
-      WalkResult named = step.walk([](RuleOpInterface rule) {
-        rule.emitError("expects generic updates; run dfa-generalize-rules "
-                       "first");
-        return WalkResult::interrupt();
-      });
-      WalkResult clips = step.walk([](ClipOp clip) {
-        clip.emitOpError("expects to be a factor by now; run "
-                         "dfa-defer-factors first");
-        return WalkResult::interrupt();
-      });
-      if (named.wasInterrupted() || clips.wasInterrupted() ||
-          failed(StepFormer(step).run()))
+      if (failed(verifyPrepared(step)) || failed(StepFormer(step).run()))
         return signalPassFailure();
     }
   }
