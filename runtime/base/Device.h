@@ -147,11 +147,17 @@ public:
   virtual void destroyStream(Stream stream) = 0;
   virtual Status synchronize(Stream stream) = 0;
   virtual Status createEvent(Event &event) = 0;
+  /// An event that also keeps the time at which it is reached. Never used in a
+  /// normal run.
+  virtual Status createTimer(Event &event) = 0;
   virtual void destroyEvent(Event event) = 0;
   virtual Status record(Event event, Stream stream) = 0;
   virtual Status wait(Stream stream, Event event) = 0;
   /// Blocks the host until the event's last record is reached.
   virtual Status synchronizeEvent(Event event) = 0;
+  /// Milliseconds between the last records of two timers; blocks the host until
+  /// both are reached.
+  virtual Status elapsed(Event begin, Event end, double &milliseconds) = 0;
 
   // Work on a stream; none of these waits.
   virtual Status copy(void *target, const void *source, size_t bytes,

@@ -101,6 +101,13 @@ inline Status createEvent(Device &device, OwnedEvent &event) {
   return Status();
 }
 
+inline Status createTimer(Device &device, OwnedEvent &event) {
+  Event handle;
+  DFA_RT_TRY(device.createTimer(handle));
+  event = OwnedEvent(device, handle);
+  return Status();
+}
+
 } // namespace dfa::rt
 
 #endif // DFA_BASE_OWNED_H

@@ -4,6 +4,7 @@
 // dfa_rt.h: versions, errors, devices, streams and communicator handles.
 
 #include "base/Log.h"
+#include "base/Owned.h"
 #include "capi/Handles.h"
 #include "cpu/CpuDevice.h"
 #include "cuda/CudaDevice.h"
@@ -180,6 +181,56 @@ dfa_rt_status_t dfa_rt_stream_synchronize(dfa_rt_device_t *device,
   return guard([&]() -> Status {
     DFA_RT_TRY(required(device, "device"));
     return device->device->synchronize(Stream{stream});
+  });
+}
+
+// === Timers =================================================================
+
+struct dfa_rt_timer {
+  std::shared_ptr<Device> device;
+  OwnedEvent event; // goes before the device
+};
+
+dfa_rt_status_t dfa_rt_timer_create(dfa_rt_device_t *device,
+                                    dfa_rt_timer_t **timer) {
+  return guard([&]() -> Status {
+    DFA_RT_TRY(required(device, "device"));
+    DFA_RT_TRY(required(timer, "timer"));
+    std::unique_ptr<dfa_rt_timer> made = std::make_unique<dfa_rt_timer>();
+    made->device = device->device;
+    DFA_RT_TRY(createTimer(*made->device, made->event));
+    *timer = made.release();
+    return Status();
+  });
+}
+
+void dfa_rt_timer_release(dfa_rt_timer_t *timer) {
+  guard([&] {
+    delete timer;
+    return Status();
+  });
+}
+
+dfa_rt_status_t dfa_rt_timer_record(dfa_rt_timer_t *timer,
+                                    dfa_rt_stream_t stream) {
+  return guard([&]() -> Status {
+    DFA_RT_TRY(required(timer, "timer"));
+    return timer->device->record(timer->event.get(), Stream{stream});
+  });
+}
+
+dfa_rt_status_t dfa_rt_timer_elapsed(const dfa_rt_timer_t *begin,
+                                     const dfa_rt_timer_t *end,
+                                     double *milliseconds) {
+  return guard([&]() -> Status {
+    DFA_RT_TRY(required(begin, "begin"));
+    DFA_RT_TRY(required(end, "end"));
+    DFA_RT_TRY(required(milliseconds, "milliseconds"));
+    if (begin->device != end->device)
+      return DFA_RT_ERROR(InvalidArgument,
+                          "expects two timers of one device");
+    return end->device->elapsed(begin->event.get(), end->event.get(),
+                                *milliseconds);
   });
 }
 

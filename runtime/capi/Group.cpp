@@ -104,7 +104,8 @@ dfa_rt_status_t dfa_rt_group_create(const dfa_rt_group_options_t *options,
         Milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
     made.instance = options->instance;
     made.device = state->device.get();
-    made.enterDevice = [device = state->device.get()] {
+    // Threads that nobody joins keep the device alive through it.
+    made.enterDevice = [device = state->device] {
       return device->makeCurrent();
     };
     std::unique_ptr<Store> store;

@@ -196,6 +196,33 @@ dfa_rt_status_t dfa_rt_optimizer_run_bucket(dfa_rt_optimizer_t *optimizer,
   });
 }
 
+dfa_rt_status_t dfa_rt_optimizer_profile(dfa_rt_optimizer_t *optimizer,
+                                         int64_t entry, dfa_rt_stream_t stream,
+                                         dfa_rt_profile_t report,
+                                         void *context) {
+  std::vector<CommandTime> times;
+  dfa_rt_status_t status = with(optimizer, [&](Optimizer &it) -> Status {
+    DFA_RT_TRY(required(reinterpret_cast<const void *>(report), "report"));
+    return store(it.profile(entry, Stream{stream}), &times);
+  });
+  if (status != DFA_RT_OK)
+    return status;
+  // Outside of the lock: the callback may use the optimizer.
+  for (const CommandTime &time : times) {
+    dfa_rt_command_time_t row = {};
+    row.command = time.command;
+    row.kind = time.kind.c_str();
+    row.name = time.name.c_str();
+    row.class_index = time.classIndex;
+    row.bucket = time.bucket;
+    row.stream = static_cast<int32_t>(time.stream);
+    row.launches = time.launches;
+    row.milliseconds = time.milliseconds;
+    report(context, &row);
+  }
+  return DFA_RT_OK;
+}
+
 dfa_rt_status_t dfa_rt_optimizer_set_control(dfa_rt_optimizer_t *optimizer,
                                              const char *field, double value,
                                              dfa_rt_stream_t stream) {

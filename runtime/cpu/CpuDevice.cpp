@@ -129,6 +129,11 @@ public:
     event.handle = new CpuEvent();
     return Status();
   }
+  Status createTimer(Event &event) override {
+    ++allocations;
+    event.handle = new CpuEvent(/*timed=*/true);
+    return Status();
+  }
   void destroyEvent(Event event) override { delete counter(event); }
 
   Status record(Event event, Stream stream) override {
@@ -173,6 +178,21 @@ public:
   Status synchronizeEvent(Event event) override {
     CpuEvent *source = counter(event);
     return source->captured ? Status() : source->await(source->announced());
+  }
+
+  Status elapsed(Event begin, Event end, double &milliseconds) override {
+    for (Event event : {begin, end}) {
+      CpuEvent *timer = counter(event);
+      if (timer->captured || timer->announced() == 0)
+        return DFA_RT_ERROR(FailedPrecondition,
+                            "expects timers that were recorded, and not into "
+                            "a recording");
+      DFA_RT_TRY(timer->await(timer->announced()));
+    }
+    milliseconds = std::chrono::duration<double, std::milli>(
+                       counter(end)->reachedAt() - counter(begin)->reachedAt())
+                       .count();
+    return Status();
   }
 
   Status copy(void *target, const void *source, size_t bytes,

@@ -17,7 +17,14 @@ void CpuEvent::complete(uint64_t number, const Status &state) {
   if (number > done)
     done = number;
   failure = state;
+  if (timed)
+    when = Clock::now();
   reached.notify_all();
+}
+
+CpuEvent::Clock::time_point CpuEvent::reachedAt() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return when;
 }
 
 uint64_t CpuEvent::announced() {

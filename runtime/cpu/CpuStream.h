@@ -9,6 +9,7 @@
 
 #include "base/Status.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -36,6 +37,10 @@ struct CpuGraph {
 /// before it. Carries the failure of the recording stream to the waiter.
 class CpuEvent {
 public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit CpuEvent(bool timed = false) : timed(timed) {}
+
   /// Announces a record and returns its number.
   uint64_t announce();
   /// Marks record `number` as reached.
@@ -44,6 +49,8 @@ public:
   uint64_t announced();
   /// Blocks until record `number` is reached; returns its stream's failure.
   Status await(uint64_t number);
+  /// When a timed event was last reached.
+  Clock::time_point reachedAt();
 
   /// The recording that its last record went into, or 0.
   uint64_t captured = 0;
@@ -54,6 +61,8 @@ private:
   uint64_t issued = 0;
   uint64_t done = 0;
   Status failure;
+  const bool timed;
+  Clock::time_point when;
 };
 
 /// Tasks run in order on one thread. After a failure the rest are dropped,

@@ -113,10 +113,10 @@ public:
   }
 
   Status createEvent(Event &event) override {
-    Scope scope(*this);
-    DFA_RT_TRY(scope.status);
-    ++allocations;
-    return DFA_CUDA(eventCreate, &event.handle, CU_EVENT_DISABLE_TIMING);
+    return makeEvent(event, CU_EVENT_DISABLE_TIMING);
+  }
+  Status createTimer(Event &event) override {
+    return makeEvent(event, CU_EVENT_DEFAULT);
   }
   void destroyEvent(Event event) override {
     Scope scope(*this);
@@ -136,6 +136,17 @@ public:
     Scope scope(*this);
     DFA_RT_TRY(scope.status);
     return DFA_CUDA(eventSynchronize, event.handle);
+  }
+  Status elapsed(Event begin, Event end, double &milliseconds) override {
+    Scope scope(*this);
+    DFA_RT_TRY(scope.status);
+    for (Event event : {begin, end})
+      DFA_RT_TRY(DFA_CUDA(eventSynchronize, event.handle));
+    float taken = 0;
+    DFA_RT_TRY(
+        DFA_CUDA(eventElapsedTime, &taken, begin.handle, end.handle));
+    milliseconds = taken;
+    return Status();
   }
 
   // === Work on a stream =====================================================
@@ -410,6 +421,13 @@ private:
       DFA_RT_LOG(Warn, "%s", status.str().c_str());
   }
 
+  Status makeEvent(Event &event, unsigned flags) {
+    Scope scope(*this);
+    DFA_RT_TRY(scope.status);
+    ++allocations;
+    return DFA_CUDA(eventCreate, &event.handle, flags);
+  }
+
   Status captureInfo(Stream stream, uint64_t &id, Handle &graph) {
     Scope scope(*this);
     DFA_RT_TRY(scope.status);
@@ -469,21 +487,6 @@ Result<std::unique_ptr<Device>> createCudaDevice(const DriverApi &api,
   return std::unique_ptr<Device>(std::make_unique<CudaDevice>(
       api, device, context,
       format("cuda:%d (%s, sm_%d%d)", ordinal, name, major, minor)));
-}
-
-Result<std::unique_ptr<Device>> createCudaDevice(int ordinal) {
-  Result<const DriverApi *> api = loadDriver();
-  if (!api.ok())
-    return api.status();
-  return createCudaDevice(**api, ordinal);
-}
-
-int countCudaDevices() {
-  Result<const DriverApi *> api = loadDriver();
-  int count = 0;
-  if (!api.ok() || (*api)->deviceGetCount(&count) != CUDA_SUCCESS)
-    return 0;
-  return count;
 }
 
 #undef DFA_CUDA

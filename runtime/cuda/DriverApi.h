@@ -27,6 +27,7 @@ enum : int {
   CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_NOT_FOUND = 500,
   CU_STREAM_NON_BLOCKING = 1,
+  CU_EVENT_DEFAULT = 0,
   CU_EVENT_DISABLE_TIMING = 2,
   CU_STREAM_CAPTURE_STATUS_NONE = 0,
   CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
@@ -87,6 +88,7 @@ struct Copy2D {
   F(eventDestroy, "cuEventDestroy_v2", (Handle))                               \
   F(eventRecord, "cuEventRecord", (Handle, Handle))                            \
   F(eventSynchronize, "cuEventSynchronize", (Handle))                          \
+  F(eventElapsedTime, "cuEventElapsedTime", (float *, Handle, Handle))         \
   F(memcpyAsync, "cuMemcpyAsync",                                              \
     (DevicePointer, DevicePointer, size_t, Handle))                            \
   F(memcpy2DAsync, "cuMemcpy2DAsync_v2", (const Copy2D *, Handle))             \

@@ -93,6 +93,44 @@ Status Executor::execute<CommandKind::collective>(const Command &command,
   return Status();
 }
 
+Transfer Executor::arrayTransfer(const Command &command,
+                                 int64_t bucket) const {
+  int64_t classIndex = command.get(Field::collective_class);
+  int64_t source = command.get(Field::collective_source);
+  const ClassInfo &info = state.tables.classes[classIndex];
+  Transfer what;
+  what.axis = command.get(Field::collective_axis);
+  what.kind = kindOf(command);
+  what.type = program.classes[classIndex].arrays[source].element;
+  what.count = state.classes[classIndex].arrays[source].bucketElements(bucket);
+  bool scatters = what.kind == CollectiveKind::ReduceScatter ||
+                  what.kind == CollectiveKind::AllGather;
+  if (scatters && what.count > 0)
+    what.count =
+        state.tables.buckets[info.buckets.begin + bucket].shardElements;
+  if (what.kind == CollectiveKind::ReduceScatter ||
+      what.kind == CollectiveKind::AllReduce)
+    what.reduce = reduceOf(command);
+  return what;
+}
+
+Status Executor::transfer(const Transfer &what, const void *send, void *recv,
+                          Stream on) {
+  Communicator *axis = communicator(what.axis);
+  switch (what.kind) {
+  case CollectiveKind::ReduceScatter:
+    return axis->reduceScatter(send, recv, what.count, what.type, what.reduce,
+                               on);
+  case CollectiveKind::AllGather:
+    return axis->allGather(send, recv, what.count, what.type, on);
+  case CollectiveKind::AllReduce:
+    return axis->allReduce(send, recv, what.count, what.type, what.reduce, on);
+  case CollectiveKind::Broadcast:
+    return axis->broadcast(send, recv, what.count, what.type, /*root=*/0, on);
+  }
+  return Status();
+}
+
 Status Executor::collectArray(const Command &command, int64_t bucket,
                               Stream on) {
   int64_t classIndex = command.get(Field::collective_class);
@@ -101,41 +139,28 @@ Status Executor::collectArray(const Command &command, int64_t bucket,
   const ProgramClass &record = program.classes[classIndex];
   const ArrayStorage &from = state.classes[classIndex].arrays[source];
   const ArrayStorage &to = state.classes[classIndex].arrays[target];
-  DataType type = record.arrays[source].element;
-  size_t width = sizeOf(type);
+  size_t width = sizeOf(record.arrays[source].element);
   Communicator *axis = communicator(command.get(Field::collective_axis));
   if (!axis)
     return source == target
                ? Status()
                : copyBucket(classIndex, from, to, bucket, width, on);
 
-  const ClassInfo &info = state.tables.classes[classIndex];
-  int64_t shard =
-      state.tables.buckets[info.buckets.begin + bucket].shardElements;
+  Transfer what = arrayTransfer(command, bucket);
+  if (what.count == 0)
+    return Status();
   // A full array at the sharded end of a collective stands for this rank's
   // part of it.
-  size_t ownPart = axis->rank() * shard * width;
+  size_t ownPart = axis->rank() * what.count * width;
   char *send = static_cast<char *>(from.bucketAddress(bucket));
   char *recv = static_cast<char *>(to.bucketAddress(bucket));
-  int64_t count = from.bucketElements(bucket);
-  if (count == 0)
-    return Status();
-  axis->label(wordOf(command), info.buckets.begin + bucket);
-  switch (kindOf(command)) {
-  case CollectiveKind::ReduceScatter:
-    if (record.arrays[target].full)
-      recv += ownPart;
-    return axis->reduceScatter(send, recv, shard, type, reduceOf(command), on);
-  case CollectiveKind::AllGather:
-    if (record.arrays[source].full)
-      send += ownPart;
-    return axis->allGather(send, recv, shard, type, on);
-  case CollectiveKind::AllReduce:
-    return axis->allReduce(send, recv, count, type, reduceOf(command), on);
-  case CollectiveKind::Broadcast:
-    return axis->broadcast(send, recv, count, type, /*root=*/0, on);
-  }
-  return Status();
+  if (what.kind == CollectiveKind::ReduceScatter && record.arrays[target].full)
+    recv += ownPart;
+  if (what.kind == CollectiveKind::AllGather && record.arrays[source].full)
+    send += ownPart;
+  axis->label(wordOf(command),
+              state.tables.classes[classIndex].buckets.begin + bucket);
+  return transfer(what, send, recv, on);
 }
 
 // One rank: full and shard are the same elements.
@@ -203,21 +228,48 @@ Executor::SumsRows Executor::sumsRows(const ProgramEntry &entry, int64_t acc,
   return sums;
 }
 
+Transfer Executor::sumsTransfer(const ProgramEntry &entry,
+                                const Command &command) const {
+  SumsRows sums =
+      sumsRows(entry, command.get(Field::collective_acc), &command);
+  Transfer what;
+  what.axis = command.get(Field::collective_axis);
+  what.kind = kindOf(command);
+  what.type = DataType::F64;
+  what.count = sums.rows * command.get(Field::collective_accs);
+  if (what.kind == CollectiveKind::AllReduce)
+    what.reduce = reduceOf(command);
+  return what;
+}
+
 Status Executor::collectSums(const Command &command, const Frame &frame,
                              Stream on) {
   Communicator *axis = communicator(command.get(Field::collective_axis));
   if (!axis)
     return Status();
-  SumsRows sums = sumsRows(program.entries[frame.entry],
-                           command.get(Field::collective_acc), &command);
-  int64_t count = sums.rows * command.get(Field::collective_accs);
+  const ProgramEntry &entry = program.entries[frame.entry];
+  double *own =
+      sumsRows(entry, command.get(Field::collective_acc), &command).base;
+  Transfer what = sumsTransfer(entry, command);
+  // `own` is this rank's block; the gathered blocks start where rank 0's is.
+  double *all = what.kind == CollectiveKind::AllGather
+                    ? own - axis->rank() * what.count
+                    : own;
   axis->label(wordOf(command), -1);
-  if (kindOf(command) == CollectiveKind::AllReduce)
-    return axis->allReduce(sums.base, sums.base, count, DataType::F64,
-                           reduceOf(command), on);
-  // `base` is this rank's block; the gathered blocks start where rank 0's is.
-  return axis->allGather(sums.base, sums.base - axis->rank() * count, count,
-                         DataType::F64, on);
+  return transfer(what, own, all, on);
+}
+
+Transfer Executor::presenceTransfer(const Command &command,
+                                    size_t classIndex) const {
+  Transfer what;
+  what.axis = command.get(Field::collective_axis);
+  what.kind = CollectiveKind::AllReduce;
+  what.type = DataType::U32;
+  // Words are 0 or 1, so the maximum is the union on every transport.
+  what.reduce = ReduceOp::Max;
+  what.count =
+      static_cast<int64_t>(state.classes[classIndex].hostPresence.size());
+  return what;
 }
 
 Status Executor::collectPresence(const Command &command, const Frame &frame,
@@ -244,10 +296,8 @@ Status Executor::collectPresence(const Command &command, const Frame &frame,
     ClassState &own = state.classes[index];
     if (own.hostPresence.empty())
       continue;
-    // Words are 0 or 1, so the maximum is the union on every transport.
-    DFA_RT_TRY(axis->allReduce(first ? own.presence : own.united, own.united,
-                               own.hostPresence.size(), DataType::U32,
-                               ReduceOp::Max, on));
+    DFA_RT_TRY(transfer(presenceTransfer(command, index),
+                        first ? own.presence : own.united, own.united, on));
     DFA_RT_TRY(state.spreadPresence(index, own.united, on));
   }
   return Status();

@@ -112,11 +112,21 @@ Status Executor::dispatch(const Command &command, Frame &frame) {
   return DFA_RT_ERROR(Internal, "unknown command");
 }
 
+// A command, between two timers if the walk is profiled.
+Status Executor::issue(const Command &command, Frame &frame) {
+  if (!frame.profile)
+    return dispatch(command, frame);
+  Stream on = stream(int64_t(Profile::streamOf(command)), frame);
+  DFA_RT_TRY(frame.profile->begin(command, frame.bucket, on));
+  DFA_RT_TRY(dispatch(command, frame));
+  return frame.profile->end(on);
+}
+
 Status Executor::run(Frame frame) {
   const std::vector<Command> &commands = program.entries[frame.entry].commands;
   for (size_t index = 0; index < commands.size(); ++index) {
     if (commands[index].kind != CommandKind::for_each_bucket) {
-      DFA_RT_TRY(dispatch(commands[index], frame));
+      DFA_RT_TRY(issue(commands[index], frame));
       continue;
     }
     int64_t classIndex = commands[index].get(Field::for_each_bucket_class);
@@ -132,7 +142,7 @@ Status Executor::run(Frame frame) {
           (frame.bucket >= 0 && frame.bucket != inner.bucket))
         continue;
       for (size_t body = index + 1; body < end; ++body)
-        DFA_RT_TRY(dispatch(commands[body], inner));
+        DFA_RT_TRY(issue(commands[body], inner));
     }
     index = end;
   }
@@ -357,6 +367,7 @@ Status Executor::execute<CommandKind::barrier>(const Command &command,
   Communicator *axis = communicator(command.get(Field::barrier_axis));
   if (!axis)
     return Status();
+  axis->label("barrier", -1);
   return axis->barrier(stream(command.get(Field::barrier_stream), frame));
 }
 

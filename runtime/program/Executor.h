@@ -8,9 +8,11 @@
 #define DFA_PROGRAM_EXECUTOR_H
 
 #include "comm/Communicator.h"
+#include "program/Profile.h"
 #include "program/Program.h"
 #include "program/State.h"
 
+#include <tuple>
 #include <vector>
 
 namespace dfa::rt {
@@ -24,6 +26,22 @@ struct Frame {
   int64_t entry = 0;
   int64_t loopClass = noClass; // of the current bucket
   int64_t bucket = -1;         // counted within the class; -1: all
+  Profile *profile = nullptr;  // takes the time of every command; or null
+};
+
+/// A collective as a transport sees it, without its memory.
+struct Transfer {
+  int64_t axis = 0;
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  DataType type = DataType::F32;
+  ReduceOp reduce = ReduceOp::Sum;
+  int64_t count = 0; // of the sharded end, if there is one
+
+  bool operator<(const Transfer &other) const {
+    return std::tie(axis, kind, type, reduce, count) <
+           std::tie(other.axis, other.kind, other.type, other.reduce,
+                    other.count);
+  }
 };
 
 class Executor {
@@ -36,6 +54,10 @@ public:
   /// Finds the kernels, creates the events, and checks that the collectives
   /// fit the tables and transports.
   Status prepare(Module module);
+  /// Runs every distinct collective of transports that connect lazily once, on
+  /// memory of its own, and waits: a recording may not contain the connecting.
+  /// All ranks call it; when it returns, all of them are connected.
+  Status warmUp(Stream stream);
   /// Issues the whole entry; `frame.bucket` restricts it to one bucket.
   Status run(Frame frame);
 
@@ -69,6 +91,7 @@ private:
 
   template <CommandKind> Status execute(const Command &command, Frame &frame);
   Status dispatch(const Command &command, Frame &frame);
+  Status issue(const Command &command, Frame &frame);
 
   Stream stream(int64_t choice, const Frame &frame) const {
     return StreamChoice(choice) == StreamChoice::Comm ? frame.comm
@@ -79,6 +102,12 @@ private:
   SumsRows sumsRows(const ProgramEntry &entry, int64_t acc,
                     const Command *upTo) const;
   Status checkCollective(const Command &command) const;
+  Transfer arrayTransfer(const Command &command, int64_t bucket) const;
+  Transfer sumsTransfer(const ProgramEntry &entry, const Command &command) const;
+  Transfer presenceTransfer(const Command &command, size_t classIndex) const;
+  Status transfer(const Transfer &what, const void *send, void *recv,
+                  Stream on);
+  std::vector<Transfer> lazyTransfers() const;
   Status collectArray(const Command &command, int64_t bucket, Stream on);
   Status collectSums(const Command &command, const Frame &frame, Stream on);
   Status collectPresence(const Command &command, const Frame &frame, Stream on);

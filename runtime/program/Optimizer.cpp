@@ -5,52 +5,12 @@
 // issued to the user's stream, recorded into the user's capture, or replayed
 // from a recording of our own.
 
-#include "program/Optimizer.h"
+#include "program/OptimizerCore.h"
 
 #include "base/Log.h"
 #include "program/Control.h"
-#include "program/Executor.h"
-#include "program/State.h"
 
 namespace dfa::rt {
-
-// What recordings of others must keep alive.
-struct Optimizer::Core {
-  Core(OptimizerOptions given, int64_t ranks)
-      : options(std::move(given)), state(options.device, options.program,
-                                         std::move(options.tables), ranks),
-        executor(options.program, state, options.axes) {}
-
-  Status walk(Frame frame, bool join);
-  Status record(int64_t entry);
-  Status replay(int64_t entry, Stream stream);
-  Status begin(Stream stream, uint64_t &capture);
-  Status enterCapture(const std::shared_ptr<Core> &self, Stream stream,
-                      uint64_t capture);
-  Status uploadAside();
-  Status checkArray(int64_t classIndex, int64_t array, int64_t segment) const;
-  Device &device() { return *options.device; }
-
-  OptimizerOptions options;
-  State state;
-  // Handles are freed before the state, the executor's events before them.
-  OwnedModule module;
-  OwnedStream commStream;
-  OwnedStream captureStream;
-  OwnedStream sideStream;
-  OwnedEvent fork;
-  OwnedEvent joined;
-  OwnedEvent captureFork;
-  OwnedEvent captureJoined;
-  OwnedEvent lastWork;
-  Executor executor;
-  std::vector<OwnedGraph> graphs; // one an entry, if replaying
-
-  Stream lastStream;
-  bool worked = false;      // lastWork was recorded
-  bool commPending = false; // bucket runs that no run has joined yet
-  uint64_t retainedBy = 0;  // the last capture that shares this core
-};
 
 // === Creation ===============================================================
 
@@ -219,6 +179,9 @@ Status Optimizer::prepare(Stream stream) {
   for (OwnedEvent *event :
        {&c.fork, &c.joined, &c.captureFork, &c.captureJoined, &c.lastWork})
     DFA_RT_TRY(createEvent(device, *event));
+  // Also for recordings that the user makes later.
+  if (c.executor.distributed() && c.executor.capturable())
+    DFA_RT_TRY(c.executor.warmUp(c.commStream.get()));
   if (!c.options.replay)
     return Status();
   if (!c.executor.capturable()) {
@@ -341,16 +304,41 @@ Status Optimizer::run(int64_t entry, Stream stream) {
     frame.uploads = false;
     return c.walk(frame, /*join=*/true);
   }
-  if (!c.graphs.empty() && c.graphs[entry])
-    DFA_RT_TRY(c.replay(entry, stream));
-  else
-    DFA_RT_TRY(c.walk(frame, /*join=*/true));
-  // Everything is ordered before what comes next on this stream.
-  c.commPending = false;
-  c.executor.forgetEvents();
-  c.worked = true;
-  c.lastStream = stream;
-  return c.device().record(c.lastWork.get(), stream);
+  bool replays = !c.graphs.empty() && c.graphs[entry];
+  Status status =
+      replays ? c.replay(entry, stream) : c.walk(frame, /*join=*/true);
+  // Also after a failure: what was issued before it uses our memory.
+  Status ended = c.ended(stream);
+  return status.ok() ? ended : status;
+}
+
+// Everything is ordered before what comes next on this stream.
+Status Optimizer::Core::ended(Stream stream) {
+  commPending = false;
+  executor.forgetEvents();
+  worked = true;
+  lastStream = stream;
+  return device().record(lastWork.get(), stream);
+}
+
+Result<std::vector<CommandTime>> Optimizer::profile(int64_t entry,
+                                                    Stream stream) {
+  Core &c = *core;
+  DFA_RT_TRY(checkEntry(program(), entry));
+  Frame frame;
+  DFA_RT_TRY(c.begin(stream, frame.capture));
+  if (frame.capture)
+    return DFA_RT_ERROR(FailedPrecondition,
+                        "a profile reads times, which a capture has none of: "
+                        "profile outside of the capture");
+  Profile profile(program(), tables(), c.device(), entry);
+  DFA_RT_TRY(profile.prepare());
+  frame.entry = entry;
+  frame.compute = stream;
+  frame.profile = &profile;
+  DFA_RT_TRY(c.walk(frame, /*join=*/true));
+  DFA_RT_TRY(c.ended(stream));
+  return profile.read();
 }
 
 Status Optimizer::runBucket(int64_t entry, int64_t classIndex, int64_t bucket,

@@ -9,6 +9,7 @@
 
 #include "base/Device.h"
 #include "comm/Communicator.h"
+#include "program/Profile.h"
 #include "program/Program.h"
 #include "program/Tables.h"
 
@@ -76,6 +77,11 @@ public:
   /// the next `run` does.
   Status runBucket(int64_t entry, int64_t classIndex, int64_t bucket,
                    Stream stream);
+
+  /// Issues an entry as `run` does without replay, with timers around every
+  /// command, and waits: the times of its commands in the order of issue. Timers
+  /// cost time themselves, a few microseconds a command. Refused in a capture.
+  Result<std::vector<CommandTime>> profile(int64_t entry, Stream stream);
 
   // Control fields by name, as f64 (integers up to 2^53 are exact).
   /// Writes a field; after prepare, in stream order.

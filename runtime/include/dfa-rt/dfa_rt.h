@@ -132,6 +132,18 @@ DFA_RT_API void dfa_rt_stream_destroy(dfa_rt_device_t *device,
 DFA_RT_API dfa_rt_status_t dfa_rt_stream_synchronize(dfa_rt_device_t *device,
                                                      dfa_rt_stream_t stream);
 
+/* Times on a device: an event keeps when it was last reached in a stream. */
+typedef struct dfa_rt_timer dfa_rt_timer_t;
+DFA_RT_API dfa_rt_status_t dfa_rt_timer_create(dfa_rt_device_t *device,
+                                               dfa_rt_timer_t **timer);
+DFA_RT_API void dfa_rt_timer_release(dfa_rt_timer_t *timer);
+DFA_RT_API dfa_rt_status_t dfa_rt_timer_record(dfa_rt_timer_t *timer,
+                                               dfa_rt_stream_t stream);
+/* Milliseconds from one timer to another of the same device; waits. */
+DFA_RT_API dfa_rt_status_t dfa_rt_timer_elapsed(const dfa_rt_timer_t *begin,
+                                                const dfa_rt_timer_t *end,
+                                                double *milliseconds);
+
 /* === Programs ============================================================ */
 
 /* Reads the text form (program.def). `source` names it in messages. */
@@ -385,6 +397,28 @@ DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_run(dfa_rt_optimizer_t *optimizer,
 DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_run_bucket(
     dfa_rt_optimizer_t *optimizer, int64_t entry, int64_t class_index,
     int64_t bucket, dfa_rt_stream_t stream);
+
+/* One command of a profiled run: inside of for_each_bucket, once a bucket.
+ * Strings are valid during the callback. */
+typedef struct dfa_rt_command_time {
+  int64_t command;     /* its index in the entry */
+  const char *kind;    /* its word in program.def */
+  const char *name;    /* kernel, kind of collective, event, array, table, axis */
+  int64_t class_index; /* -1: none */
+  int64_t bucket;      /* counted within the class; -1: all */
+  int32_t stream;      /* 0 compute, 1 comm */
+  int64_t launches;    /* kernels that it launched */
+  double milliseconds;
+} dfa_rt_command_time_t;
+typedef void (*dfa_rt_profile_t)(void *context,
+                                 const dfa_rt_command_time_t *time);
+/* Runs an entry once without replay, with timers around every command, waits,
+ * and reports the times in the order of issue. The timers make such a run
+ * slower than others, by a few microseconds a command. Refused during a
+ * capture. */
+DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_profile(
+    dfa_rt_optimizer_t *optimizer, int64_t entry, dfa_rt_stream_t stream,
+    dfa_rt_profile_t report, void *context);
 
 /* Control fields (control.def) by name; integers up to 2^53 are exact. `set`
  * acts in stream order. `mirror` reads what the last finished read-back

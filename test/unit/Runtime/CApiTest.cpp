@@ -158,6 +158,35 @@ TEST_F(CApi, StepFromEndToEnd) {
   EXPECT_EQ(counters.graphs_instantiated, 2);
 }
 
+TEST_F(CApi, ProfileReportsEveryCommand) {
+  dfa_rt_optimizer_options_t it = options();
+  ok(dfa_rt_optimizer_create(&it, &optimizer));
+  ok(dfa_rt_optimizer_prepare(optimizer, nullptr));
+  struct Seen {
+    dfa_rt_optimizer_t *optimizer;
+    std::string names;
+    double step = 0;
+  } seen{optimizer, "", 0};
+  dfa_rt_profile_t report = [](void *context,
+                               const dfa_rt_command_time_t *time) {
+    Seen &to = *static_cast<Seen *>(context);
+    to.names += std::string(time->name) + " ";
+    EXPECT_EQ(time->stream, 0);
+    EXPECT_GE(time->milliseconds, 0);
+    // The callback may use the optimizer.
+    EXPECT_EQ(dfa_rt_optimizer_mirror_control(to.optimizer, "step", &to.step),
+              DFA_RT_OK);
+  };
+  ok(dfa_rt_optimizer_profile(optimizer, 0, nullptr, report, &seen));
+  EXPECT_EQ(seen.names, "segments groups local_norm decide prologue "
+                        "local_adamw control ");
+  EXPECT_EQ(seen.step, 1);
+  expect(dfa_rt_optimizer_profile(optimizer, 0, nullptr, nullptr, nullptr),
+         DFA_RT_INVALID_ARGUMENT, "'report'");
+  expect(dfa_rt_optimizer_profile(optimizer, 9, nullptr, report, &seen),
+         DFA_RT_INVALID_ARGUMENT, "no entry 9");
+}
+
 TEST_F(CApi, HandlesMayGoInAnyOrder) {
   dfa_rt_optimizer_options_t it = options();
   ok(dfa_rt_optimizer_create(&it, &optimizer));

@@ -106,6 +106,7 @@ static ResultCode launchKernel(Handle function, unsigned gridX, unsigned gridY,
     launch.words.push_back(value);
   }
   fake().launches.push_back(launch);
+  fake().clock += 1;
   if (fake().execute)
     fake().issue(asStream(stream), [=] { execute(function, launch.words); });
   return CUDA_SUCCESS;
@@ -229,6 +230,7 @@ static ResultCode memFreeHost(void *memory) {
 static ResultCode memcpyAsync(DevicePointer target, DevicePointer source,
                               size_t bytes, Handle stream) {
   DFA_FAKE("memcpyAsync");
+  fake().clock += 0.5;
   fake().issue(asStream(stream), [=] {
     std::memmove(reinterpret_cast<void *>(target),
                  reinterpret_cast<const void *>(source), bytes);
@@ -319,10 +321,11 @@ static void fillStreams(DriverApi &api) {
   api.streamWaitEvent = streamWaitEvent;
   api.eventCreate = [](Handle *event, unsigned flags) {
     DFA_FAKE("eventCreate");
-    if (flags != CU_EVENT_DISABLE_TIMING)
-      fake().violations.push_back("event with timing");
+    if (flags != CU_EVENT_DISABLE_TIMING && flags != CU_EVENT_DEFAULT)
+      fake().violations.push_back("event with unknown flags");
     ++fake().liveHandles;
-    *event = new FakeEvent();
+    *event = new FakeEvent{nullptr, 0, flags == CU_EVENT_DEFAULT, -1};
+    fake().timers += flags == CU_EVENT_DEFAULT;
     return 0;
   };
   api.eventDestroy = [](Handle event) {
@@ -333,8 +336,18 @@ static void fillStreams(DriverApi &api) {
   };
   api.eventRecord = [](Handle event, Handle stream) {
     DFA_FAKE("eventRecord");
-    static_cast<FakeEvent *>(event)->capture = asStream(stream)->capture;
+    FakeEvent *it = static_cast<FakeEvent *>(event);
+    it->capture = asStream(stream)->capture;
+    if (it->timed)
+      it->time = fake().clock;
     return 0;
+  };
+  api.eventElapsedTime = [](float *taken, Handle begin, Handle end) {
+    DFA_FAKE("eventElapsedTime");
+    double from = static_cast<FakeEvent *>(begin)->time;
+    double to = static_cast<FakeEvent *>(end)->time;
+    *taken = static_cast<float>(to - from);
+    return from < 0 || to < 0 ? 400 : 0; // invalid handle
   };
   api.eventSynchronize = [](Handle) {
     DFA_FAKE("eventSynchronize");
