@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -39,7 +40,8 @@ DFA OPTIONS:
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::dfa::DfaDialect, mlir::arith::ArithDialect,
-                  mlir::func::FuncDialect, mlir::math::MathDialect>();
+                  mlir::func::FuncDialect, mlir::math::MathDialect,
+                  mlir::scf::SCFDialect>();
   mlir::dfa::registerDfaPipelines();
   mlir::dfa::registerDfaReportPass();
   mlir::dfa::registerDfaTransformsPasses();
