@@ -156,9 +156,9 @@ bool CostBuilder::isShard(CollectiveOp op) {
   std::string key = (*op.getCls() + "/" + op.getSource()).str();
   auto it = isScattered.find(key);
   if (it == isScattered.end())
-    it = isScattered
-             .try_emplace(key, isShardArray(*op.getCls(), op.getSource()))
-             .first;
+    it =
+        isScattered.try_emplace(key, isShardArray(*op.getCls(), op.getSource()))
+            .first;
   bool before = it->second;
   if (op.getKind() == Collective::ReduceScatter)
     it->second = true;
@@ -238,9 +238,8 @@ void CostBuilder::addMemory() {
       StringRef array = cast<StringAttr>(name).getValue();
       cost.peakBytesPerRank += bytes * (isFull ? size.full : size.shard);
       if (array != "grad" && array != "param")
-        stateBytes += bytes * (total ? static_cast<double>(size.elements) /
-                                           total
-                                     : 1.0);
+        stateBytes +=
+            bytes * (total ? static_cast<double>(size.elements) / total : 1.0);
     }
     double rows = 8.0 * program.getAccumulators() + sizeof(dfa_rt_chunk_t);
     cost.peakBytesPerRank += rows * size.local / DFA_RT_ATOM_ELEMENTS;

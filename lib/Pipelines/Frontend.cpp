@@ -29,15 +29,13 @@ namespace {
 
 /// None so far; but without such a struct an unknown option is an error without
 /// a message.
-struct KernelsPipelineOptions
-    : PassPipelineOptions<KernelsPipelineOptions> {};
+struct KernelsPipelineOptions : PassPipelineOptions<KernelsPipelineOptions> {};
 
 } // namespace
 
 void mlir::dfa::registerDfaPipelines() {
   PassPipelineRegistration<KernelsPipelineOptions>(
-      "dfa-to-kernels",
-      "Levels A and B to fused kernels and the program",
+      "dfa-to-kernels", "Levels A and B to fused kernels and the program",
       [](OpPassManager &pm, const KernelsPipelineOptions &) {
         buildToKernelsPipeline(pm);
       });

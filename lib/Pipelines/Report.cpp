@@ -28,12 +28,12 @@ static llvm::json::Array toJson(ArrayRef<ArrayCost> arrays) {
 void mlir::dfa::printCostAsJson(const StepCost &cost, raw_ostream &os) {
   llvm::json::Array kernels, collectives;
   for (const KernelCost &kernel : cost.kernels)
-    kernels.push_back(llvm::json::Object{
-        {"name", kernel.name},
-        {"launches", kernel.launches},
-        {"bytes_per_element", kernel.bytesPerElement},
-        {"reads", toJson(kernel.reads)},
-        {"writes", toJson(kernel.writes)}});
+    kernels.push_back(
+        llvm::json::Object{{"name", kernel.name},
+                           {"launches", kernel.launches},
+                           {"bytes_per_element", kernel.bytesPerElement},
+                           {"reads", toJson(kernel.reads)},
+                           {"writes", toJson(kernel.writes)}});
   for (const CollectiveCost &collective : cost.collectives)
     collectives.push_back(llvm::json::Object{
         {"kind", collective.kind},
@@ -103,7 +103,7 @@ struct Report : PassWrapper<Report, OperationPass<ModuleOp>> {
   void runOnOperation() override {
     if (format != "text" && format != "json") {
       emitError(getOperation().getLoc(), "expects format 'text' or 'json' for "
-                               "dfa-report, but got '")
+                                         "dfa-report, but got '")
           << format << "'";
       return signalPassFailure();
     }
@@ -137,8 +137,7 @@ struct Report : PassWrapper<Report, OperationPass<ModuleOp>> {
     markAllAnalysesPreserved();
   }
 
-  Option<std::string> format{*this, "format",
-                             llvm::cl::desc("text or json"),
+  Option<std::string> format{*this, "format", llvm::cl::desc("text or json"),
                              llvm::cl::init("text")};
   Option<double> bandwidth{
       *this, "bandwidth",

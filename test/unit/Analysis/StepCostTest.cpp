@@ -30,7 +30,8 @@ static std::string layoutText(const std::string &head,
                               const std::string &params) {
   return head + R"( {
   dfa.class @w param = f32 grad = bf16 master = none states = [] rule = sgd
-)" + params + "}\n";
+)" + params +
+         "}\n";
 }
 
 static std::string programText(const std::string &entries) {
@@ -38,7 +39,8 @@ static std::string programText(const std::string &entries) {
 dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
   dfa.program_class @w arrays ["grad", "param", "m"] types [bf16, f32, f32]
     parts [full, full, shard] derived 0
-)" + entries + "}\n";
+)" + entries +
+         "}\n";
 }
 
 static StepCost costOf(const std::string &text, const CostOptions &options) {
@@ -55,8 +57,8 @@ static const char params[] =
 TEST(StepCost, BytesLaunchesFloor) {
   CostOptions options;
   options.bandwidth = 10;
-  StepCost cost = costOf(layoutText("dfa.layout @l", params) + kernelText +
-                             programText(R"(
+  StepCost cost =
+      costOf(layoutText("dfa.layout @l", params) + kernelText + programText(R"(
   dfa.entry finish {
     dfa.launch_control @scalars mode whole acc 0
     dfa.launch_elements @update on @w over chunks acc 0
@@ -66,7 +68,7 @@ TEST(StepCost, BytesLaunchesFloor) {
     dfa.launch_control @scalars mode whole acc 0
   }
 )"),
-                         options);
+             options);
   EXPECT_EQ(cost.elements, 1048576);
   // zero_grad is no part of the step.
   EXPECT_EQ(cost.launches, 3);
@@ -160,10 +162,11 @@ TEST(StepCost, OneRankSendsNothing) {
 /// Buckets repeat what is in a loop, and the reduce entry.
 TEST(StepCost, LaunchesByBucket) {
   StepCost cost = costOf(
-      layoutText("dfa.layout @l bucket_bytes = 1024",
-                 "  dfa.param \"a\" : tensor<512xf32>, class = @w, group = 0\n"
-                 "  dfa.param \"b\" : tensor<512xf32>, class = @w, group = 0\n"
-                 "  dfa.param \"c\" : tensor<512xf32>, class = @w, group = 0\n") +
+      layoutText(
+          "dfa.layout @l bucket_bytes = 1024",
+          "  dfa.param \"a\" : tensor<512xf32>, class = @w, group = 0\n"
+          "  dfa.param \"b\" : tensor<512xf32>, class = @w, group = 0\n"
+          "  dfa.param \"c\" : tensor<512xf32>, class = @w, group = 0\n") +
           kernelText + programText(R"(
   dfa.entry reduce {
     dfa.launch_elements @update on @w over chunks acc 0

@@ -66,8 +66,8 @@ struct NormBeforeFactor : OpRewritePattern<NormFinishOp> {
     if (factor.getType() != f64)
       factor = arith::ExtFOp::create(rewriter, op.getLoc(), f64, factor);
     Value magnitude = math::AbsFOp::create(rewriter, op.getLoc(), factor);
-    auto scaled = arith::MulFOp::create(rewriter, op.getLoc(), op.getResult(),
-                                        magnitude);
+    auto scaled =
+        arith::MulFOp::create(rewriter, op.getLoc(), op.getResult(), magnitude);
     rewriter.replaceAllUsesExcept(op.getResult(), scaled.getResult(), scaled);
     return success();
   }

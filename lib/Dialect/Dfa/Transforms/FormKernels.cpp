@@ -111,11 +111,10 @@ FailureOr<Value> StepFormer::getCountFlag(StringAttr cls) {
     if (update.getOuts().empty())
       continue;
     if (first && first.getFoundInf() != update.getFoundInf()) {
-      InFlightDiagnostic diag = update.emitOpError(
-                                    "expects the 'unless' flag of the other "
-                                    "updates of class '@")
-                                << cls.getValue()
-                                << "': a parameter has one step count";
+      InFlightDiagnostic diag =
+          update.emitOpError("expects the 'unless' flag of the other "
+                             "updates of class '@")
+          << cls.getValue() << "': a parameter has one step count";
       diag.attachNote(first.getLoc()) << "another update";
       return diag;
     }
@@ -138,16 +137,16 @@ void StepFormer::remarkFused(KernelOp kernel, const ElementEmitter &emitter) {
       "{0} elementwise ops and {1} reductions in one pass over {2} arrays",
       emitter.getFused().size(), emitter.reductions.size(),
       kernel.getArrays().size());
-  remark::passed(kernel.getLoc(), remark::RemarkOpts::name("fused")
-                                      .category("dfa")
-                                      .function(kernel.getSymName()))
+  remark::passed(kernel.getLoc(),
+                 remark::RemarkOpts::name("fused").category("dfa").function(
+                     kernel.getSymName()))
       << text;
 }
 
 /// A reduction joins a kernel that runs whenever its result is needed.
-LogicalResult StepFormer::placeReduction(
-    Kernels &kernels, ReductionOpInterface leaf,
-    function_ref<ElementEmitter &(Value)> kernelFor) {
+LogicalResult
+StepFormer::placeReduction(Kernels &kernels, ReductionOpInterface leaf,
+                           function_ref<ElementEmitter &(Value)> kernelFor) {
   FailureOr<Value> flag = schedule.getPredicate(leaf->getOperand(0));
   if (failed(flag))
     return failure();
@@ -156,9 +155,9 @@ LogicalResult StepFormer::placeReduction(
         "reduces values that an 'unless' flag may keep from changing, but its "
         "result is needed even then; expects uses under the same flag only");
   for (auto &kernel : kernels) {
-    bool fits = kernel->predicate == *flag ||
-                (!*flag &&
-                 onlyUsedUnder(leaf->getResult(0), kernel->predicate));
+    bool fits =
+        kernel->predicate == *flag ||
+        (!*flag && onlyUsedUnder(leaf->getResult(0), kernel->predicate));
     if (!fits)
       continue;
     if (!llvm::is_contained(kernel->reductions, leaf))
@@ -167,8 +166,9 @@ LogicalResult StepFormer::placeReduction(
   }
   if (!kernels.empty())
     remark::missed(leaf.getLoc(),
-                   remark::RemarkOpts::name("separate").category("dfa").function(
-                       getClassName(leaf->getOperand(0)).getValue()))
+                   remark::RemarkOpts::name("separate")
+                       .category("dfa")
+                       .function(getClassName(leaf->getOperand(0)).getValue()))
         << "reduction not fused with the stores of its stage: its result is "
            "needed even if they are skipped";
   kernelFor(*flag).reductions.push_back(leaf);
@@ -224,8 +224,8 @@ LogicalResult StepFormer::formElements(int stage, StringAttr cls,
     for (auto &kernel : kernels)
       if (kernel->predicate == flag)
         return *kernel;
-    kernels.push_back(std::make_unique<ElementEmitter>(
-        schedule, scratch, derived, stage, cls));
+    kernels.push_back(std::make_unique<ElementEmitter>(schedule, scratch,
+                                                       derived, stage, cls));
     kernels.back()->predicate = flag;
     return *kernels.back();
   };
@@ -326,7 +326,8 @@ LogicalResult StepFormer::run() {
     program.stages[stage].control =
         FlatSymbolRefAttr::get(op->getSymNameAttr());
   }
-  if (failed(emitProgram(builder, schedule, program, makeName("zero_grad", ""))))
+  if (failed(
+          emitProgram(builder, schedule, program, makeName("zero_grad", ""))))
     return failure();
   schedule.getStep().erase();
   return success();

@@ -17,8 +17,7 @@ using namespace mlir::dfa;
 
 namespace {
 
-struct GeneralizeRules
-    : dfa::impl::DfaGeneralizeRulesBase<GeneralizeRules> {
+struct GeneralizeRules : dfa::impl::DfaGeneralizeRulesBase<GeneralizeRules> {
   void runOnOperation() override {
     SmallVector<RuleOpInterface> rules;
     getOperation().walk([&](RuleOpInterface rule) { rules.push_back(rule); });

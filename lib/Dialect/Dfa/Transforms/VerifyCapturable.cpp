@@ -5,8 +5,8 @@
 // not. An allow-list: an op is guilty until its interface says otherwise.
 
 #include "dfa/Transforms/Passes.h"
-#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::dfa {
@@ -78,8 +78,7 @@ static std::string whyNotRecordable(Operation *op) {
 
 namespace {
 
-struct VerifyCapturable
-    : dfa::impl::DfaVerifyCapturableBase<VerifyCapturable> {
+struct VerifyCapturable : dfa::impl::DfaVerifyCapturableBase<VerifyCapturable> {
   void runOnOperation() override {
     bool found = false, clean = true;
     getOperation().walk([&](EntryOp entry) {

@@ -71,8 +71,8 @@ LogicalResult ProgramVerifier::verifyRows(Operation *launch, int64_t first,
   if (count == 0 || (first >= 0 && first + count <= rows))
     return success();
   return launch->emitOpError("expects accumulator rows ")
-         << first << " to " << first + count - 1 << " to be among the "
-         << rows << " of the program";
+         << first << " to " << first + count - 1 << " to be among the " << rows
+         << " of the program";
 }
 
 LogicalResult ProgramVerifier::verifyArrays(LaunchElementsOp launch,
@@ -85,8 +85,7 @@ LogicalResult ProgramVerifier::verifyArrays(LaunchElementsOp launch,
       return launch.emitOpError("expects class ")
              << cls.getClsAttr() << " to have the kernel's array "
              << array.getName();
-    Type type = cast<TypeAttr>(
-                    cls.getTypes()[std::distance(names.begin(), it)])
+    Type type = cast<TypeAttr>(cls.getTypes()[std::distance(names.begin(), it)])
                     .getValue();
     if (type != array.getType())
       return launch.emitOpError("expects array ")
@@ -97,8 +96,7 @@ LogicalResult ProgramVerifier::verifyArrays(LaunchElementsOp launch,
 }
 
 /// Columns and slots that kernels name are in the tables of the program.
-LogicalResult ProgramVerifier::verifySlots(Operation *launch,
-                                           Operation *kernel,
+LogicalResult ProgramVerifier::verifySlots(Operation *launch, Operation *kernel,
                                            ProgramClassOp cls) {
   WalkResult result = kernel->walk([&](Operation *op) {
     auto check = [&](int64_t slot, int64_t limit,

@@ -51,8 +51,8 @@ LogicalResult StepVerifier::verifyFlat(Location loc, FlatType type) {
   if (type.getLayout() != first.getLayout())
     return emitError(loc) << "expects all values of a step in layout "
                           << first.getLayout() << ", but got " << type;
-  auto layout = SymbolTable::lookupNearestSymbolFrom<LayoutOp>(
-      step, type.getLayout());
+  auto layout =
+      SymbolTable::lookupNearestSymbolFrom<LayoutOp>(step, type.getLayout());
   if (!layout)
     return emitError(loc) << "expects a 'dfa.layout' " << type.getLayout()
                           << ", but found none";
@@ -103,8 +103,8 @@ static Format getRoleFormat(ClassOp cls, StringRef role) {
 /// Memory is laid out by the formats of the class.
 LogicalResult StepVerifier::verifyFormat(Location loc, FlatType type,
                                          StringAttr role) {
-  auto layout = SymbolTable::lookupNearestSymbolFrom<LayoutOp>(
-      step, type.getLayout());
+  auto layout =
+      SymbolTable::lookupNearestSymbolFrom<LayoutOp>(step, type.getLayout());
   ClassOp cls = layout.getClass(type.getCls().getValue());
   Format format = getRoleFormat(cls, role.getValue());
   if (format == Format::None || format == Format::Remainder ||
@@ -182,8 +182,7 @@ static bool isUncombinedShard(Value value, DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return false;
   if (isa_and_nonnull<ReductionOpInterface>(op))
-    return cast<FlatType>(op->getOperand(0).getType()).getPart() ==
-           Part::Shard;
+    return cast<FlatType>(op->getOperand(0).getType()).getPart() == Part::Shard;
   auto combine = dyn_cast_or_null<CombineOp>(op);
   if (!combine)
     return false;

@@ -21,8 +21,7 @@ static bool isConstant(Value value) {
 }
 
 FailureOr<int64_t> ScratchSlots::request(Value scalar) {
-  auto [it, isNew] =
-      slots.insert({scalar, static_cast<int64_t>(slots.size())});
+  auto [it, isNew] = slots.insert({scalar, static_cast<int64_t>(slots.size())});
   if (it->second < DFA_RT_CONTROL_SCRATCH)
     return it->second;
   return emitError(scalar.getLoc())
@@ -45,14 +44,13 @@ FailureOr<Value> ScratchSlots::load(OpBuilder &builder, Location loc,
   if (failed(slot))
     return failure();
   if (!scalar.getType().isInteger(1)) {
-    Value loaded =
-        LoadScratchOp::create(builder, loc, scalar.getType(), *slot);
+    Value loaded = LoadScratchOp::create(builder, loc, scalar.getType(), *slot);
     return loaded;
   }
   Value word = LoadScratchOp::create(builder, loc, builder.getI32Type(), *slot);
   Value zero = arith::ConstantIntOp::create(builder, loc, 0, 32);
-  Value flag = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
-                                     word, zero);
+  Value flag =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, word, zero);
   return flag;
 }
 
@@ -84,8 +82,8 @@ private:
   Value version;
 };
 
-Value ControlEmitter::readField(OpBuilder &builder, Location loc,
-                                Value version, StringRef field) {
+Value ControlEmitter::readField(OpBuilder &builder, Location loc, Value version,
+                                StringRef field) {
   StringAttr name = builder.getStringAttr(field);
   while (versionsHere.contains(version)) {
     Version &known = versions[version];
@@ -193,8 +191,8 @@ LogicalResult ControlEmitter::emitOp(OpBuilder &builder, Operation *op) {
       Value finite = arith::CmpFOp::create(
           builder, loc, arith::CmpFPredicate::OLT, accumulator,
           constant(std::numeric_limits<double>::infinity()));
-      accumulator = arith::SelectOp::create(builder, loc, finite,
-                                            constant(0.0), constant(1.0));
+      accumulator = arith::SelectOp::create(builder, loc, finite, constant(0.0),
+                                            constant(1.0));
     }
     operands.push_back(accumulator);
   }
@@ -219,8 +217,7 @@ LogicalResult ControlEmitter::emitOp(OpBuilder &builder, Operation *op) {
   for (auto [operand, value] : llvm::zip(op->getOperands(), operands))
     mapping.map(operand, value);
   Operation *copy = builder.clone(*op, mapping);
-  for (auto [result, value] :
-       llvm::zip(op->getResults(), copy->getResults()))
+  for (auto [result, value] : llvm::zip(op->getResults(), copy->getResults()))
     values[result] = value;
   return success();
 }
@@ -263,8 +260,8 @@ FailureOr<ControlKernelOp> ControlEmitter::emit(OpBuilder &builder, int stage,
         continue;
       Value value = values.lookup(result);
       if (value.getType().isInteger(1))
-        value = arith::ExtUIOp::create(builder, loc, builder.getI32Type(),
-                                       value);
+        value =
+            arith::ExtUIOp::create(builder, loc, builder.getI32Type(), value);
       StoreScratchOp::create(builder, loc, *slot, value);
     }
   }

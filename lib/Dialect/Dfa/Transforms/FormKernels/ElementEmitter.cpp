@@ -59,11 +59,11 @@ LogicalResult ElementEmitter::discover(Value value) {
   if (!array)
     return discoverOp(value.getDefiningOp<ElementwiseOpInterface>());
   if (schedule.isOverwritten(value, stage)) {
-    InFlightDiagnostic diag =
-        emitError(value.getLoc())
-        << "is needed after array '" << array.getValue() << "' of class '@"
-        << cls.getValue() << "' was overwritten; it would need a buffer of "
-        << "its own";
+    InFlightDiagnostic diag = emitError(value.getLoc())
+                              << "is needed after array '" << array.getValue()
+                              << "' of class '@" << cls.getValue()
+                              << "' was overwritten; it would need a buffer of "
+                              << "its own";
     return diag;
   }
   auto [it, isNew] = loads.insert({array, value});
@@ -135,13 +135,13 @@ FailureOr<KernelOp> ElementEmitter::emit(OpBuilder &builder, StringRef name) {
     }
   }
   Location loc = schedule.getStep().getLoc();
-  FlatSymbolRefAttr layout = cast<FlatType>((stores.empty()
-                                                 ? reductions[0]->getOperand(0)
-                                                 : stores[0].value)
-                                                .getType())
-                                 .getLayout();
-  auto classRef = SymbolRefAttr::get(
-      layout.getAttr(), {FlatSymbolRefAttr::get(cls)});
+  FlatSymbolRefAttr layout =
+      cast<FlatType>(
+          (stores.empty() ? reductions[0]->getOperand(0) : stores[0].value)
+              .getType())
+          .getLayout();
+  auto classRef =
+      SymbolRefAttr::get(layout.getAttr(), {FlatSymbolRefAttr::get(cls)});
   auto kernel = KernelOp::create(builder, loc, name, classRef,
                                  builder.getArrayAttr(describeArrays(builder)),
                                  builder.getArrayAttr(kinds));
@@ -153,15 +153,14 @@ FailureOr<KernelOp> ElementEmitter::emit(OpBuilder &builder, StringRef name) {
   return kernel;
 }
 
-LogicalResult ElementEmitter::emitUniform(OpBuilder &builder,
-                                          KernelOp kernel) {
+LogicalResult ElementEmitter::emitUniform(OpBuilder &builder, KernelOp kernel) {
   Location loc = kernel.getLoc();
   builder.createBlock(&kernel.getUniform());
   Value word = LoadSegmentOp::create(builder, loc, builder.getI32Type(),
                                      SegmentField::Active);
   Value zero = arith::ConstantIntOp::create(builder, loc, 0, 32);
-  Value run = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
-                                    word, zero);
+  Value run =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, word, zero);
   if (predicate) {
     FailureOr<Value> flag = scratch.load(builder, loc, predicate);
     if (failed(flag))
@@ -193,7 +192,8 @@ void ElementEmitter::emitBody(OpBuilder &builder, KernelOp kernel) {
     for (const StoredValue &stored : stores)
       if (array.isWritten() && stored.array == array.getName())
         yielded.push_back(emitElement(builder, stored.value));
-  int64_t lastRow = firstRow + static_cast<int64_t>(kernel.getNumAccumulators());
+  int64_t lastRow =
+      firstRow + static_cast<int64_t>(kernel.getNumAccumulators());
   for (const AccumulatorRow &row : schedule.getStage(stage).rows) {
     if (row.index < firstRow || row.index >= lastRow)
       continue;

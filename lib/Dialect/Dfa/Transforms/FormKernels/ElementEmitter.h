@@ -102,8 +102,8 @@ class SegmentEmitter {
 public:
   SegmentEmitter(StepSchedule &schedule, ScratchSlots &scratch,
                  SmallVectorImpl<StringRef> &hyperNames, StringAttr cls)
-      : schedule(schedule), scratch(scratch), hyperNames(hyperNames),
-        cls(cls) {}
+      : schedule(schedule), scratch(scratch), hyperNames(hyperNames), cls(cls) {
+  }
 
   FailureOr<SegmentKernelOp> emit(OpBuilder &builder, StringRef name,
                                   const DerivedSlots &derived, bool countsStep,

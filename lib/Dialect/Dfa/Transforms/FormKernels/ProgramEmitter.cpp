@@ -64,11 +64,10 @@ void CommandEmitter::emitClasses() {
       types.push_back(TypeAttr::get(info.type));
       parts.push_back(PartAttr::get(builder.getContext(), info.part));
     }
-    ProgramClassOp::create(builder, loc, FlatSymbolRefAttr::get(cls),
-                           builder.getArrayAttr(names),
-                           builder.getArrayAttr(types),
-                           builder.getArrayAttr(parts),
-                           builder.getI64IntegerAttr(plan.derived.lookup(cls)));
+    ProgramClassOp::create(
+        builder, loc, FlatSymbolRefAttr::get(cls), builder.getArrayAttr(names),
+        builder.getArrayAttr(types), builder.getArrayAttr(parts),
+        builder.getI64IntegerAttr(plan.derived.lookup(cls)));
   }
 }
 
@@ -100,8 +99,7 @@ static std::optional<Collective> getKind(Operation *op) {
 
 void CommandEmitter::emitCollective(Operation *op) {
   Value result = op->getResult(0);
-  StringAttr array =
-      schedule.getArray(result, schedule.getStage(result));
+  StringAttr array = schedule.getArray(result, schedule.getStage(result));
   Reduction reduction = Reduction::Sum;
   Order order = Order::Any;
   if (auto scatter = dyn_cast<ReduceScatterOp>(op)) {
@@ -135,16 +133,19 @@ void CommandEmitter::emitControl(size_t stage) {
       axis = row.axis;
     }
   if (!axis) {
-    LaunchControlOp::create(builder, loc, kernel.getValue(), ControlMode::Whole, first);
+    LaunchControlOp::create(builder, loc, kernel.getValue(), ControlMode::Whole,
+                            first);
     return;
   }
-  LaunchControlOp::create(builder, loc, kernel.getValue(), ControlMode::Local, first);
+  LaunchControlOp::create(builder, loc, kernel.getValue(), ControlMode::Local,
+                          first);
   join(Stream::Compute, Stream::Comm);
   CollectiveOp::create(builder, loc, Collective::AllGather, axis,
                        FlatSymbolRefAttr(), "sums", "sums", Reduction::Sum,
                        Order::Rank, first, count);
   join(Stream::Comm, Stream::Compute);
-  LaunchControlOp::create(builder, loc, kernel.getValue(), ControlMode::Gathered, first);
+  LaunchControlOp::create(builder, loc, kernel.getValue(),
+                          ControlMode::Gathered, first);
 }
 
 /// Collectives that read what kernels of `stage` store, for one class.
@@ -193,8 +194,8 @@ void CommandEmitter::emitGathers(size_t stage) {
       continue;
     }
     gathered = true;
-    auto loop = ForEachBucketOp::create(builder, loc,
-                                        FlatSymbolRefAttr::get(cls));
+    auto loop =
+        ForEachBucketOp::create(builder, loc, FlatSymbolRefAttr::get(cls));
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&loop.getBody());
     for (const LaunchPlan &launch : launches)
@@ -211,8 +212,7 @@ void CommandEmitter::emitStage(size_t stage) {
   emitControl(stage);
   for (const LaunchPlan &launch : plan.stages[stage].segments)
     LaunchSegmentsOp::create(builder, loc, launch.kernel.getValue(),
-                             launch.cls.getValue(),
-                             launch.firstRow);
+                             launch.cls.getValue(), launch.firstRow);
   emitGathers(stage);
 }
 

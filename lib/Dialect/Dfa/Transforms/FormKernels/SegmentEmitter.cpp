@@ -11,8 +11,7 @@ using namespace mlir;
 using namespace mlir::dfa;
 
 /// Adds the rows of parameter scope that `value` is made of.
-void SegmentEmitter::discoverRows(Value value,
-                                  llvm::SetVector<int64_t> &rows,
+void SegmentEmitter::discoverRows(Value value, llvm::SetVector<int64_t> &rows,
                                   DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return;
@@ -113,10 +112,11 @@ FailureOr<SmallVector<Value>> SegmentEmitter::emitDerive(OpBuilder &builder,
   return results;
 }
 
-FailureOr<SegmentKernelOp>
-SegmentEmitter::emit(OpBuilder &builder, StringRef name,
-                     const DerivedSlots &derived, bool countsStep, Value flag,
-                     bool marksGradient) {
+FailureOr<SegmentKernelOp> SegmentEmitter::emit(OpBuilder &builder,
+                                                StringRef name,
+                                                const DerivedSlots &derived,
+                                                bool countsStep, Value flag,
+                                                bool marksGradient) {
   Location loc = schedule.getStep().getLoc();
   llvm::SetVector<int64_t> rows;
   DenseSet<Value> seen;
@@ -172,8 +172,8 @@ SegmentEmitter::emit(OpBuilder &builder, StringRef name,
         return failure();
       result = *factor;
       if (result.getType().isF64())
-        result = arith::TruncFOp::create(builder, loc, builder.getF32Type(),
-                                         result);
+        result =
+            arith::TruncFOp::create(builder, loc, builder.getF32Type(), result);
     }
     StoreDerivedOp::create(builder, loc, static_cast<int64_t>(slot), result);
   }

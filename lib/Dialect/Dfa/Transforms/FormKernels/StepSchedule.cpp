@@ -27,10 +27,10 @@ LogicalResult StepSchedule::build() {
     return failure();
   shareRows();
   for (KernelStage &stage : stages) {
-    llvm::stable_sort(stage.rows, [](const AccumulatorRow &a,
-                                     const AccumulatorRow &b) {
-      return a.scope < b.scope;
-    });
+    llvm::stable_sort(stage.rows,
+                      [](const AccumulatorRow &a, const AccumulatorRow &b) {
+                        return a.scope < b.scope;
+                      });
     for (AccumulatorRow &row : stage.rows)
       row.index = numRows++;
   }
@@ -51,10 +51,10 @@ LogicalResult StepSchedule::addArray(Location loc, FlatType type,
     if (info.name != role)
       continue;
     if (info.type != type.getElementType())
-      return emitError(loc) << "expects role '" << role.getValue()
-                            << "' of class '@" << cls.getValue()
-                            << "' to have one element type, but got "
-                            << info.type << " and " << type.getElementType();
+      return emitError(loc)
+             << "expects role '" << role.getValue() << "' of class '@"
+             << cls.getValue() << "' to have one element type, but got "
+             << info.type << " and " << type.getElementType();
     // A shard lies inside the full array.
     if (type.getPart() == Part::Full)
       info.part = Part::Full;
@@ -77,8 +77,7 @@ LogicalResult StepSchedule::collectArrays() {
       return emitError(argument.getLoc())
              << "expects arguments of type '!dfa.flat' or '!dfa.control', but "
                 "argument #"
-             << argument.getArgNumber() << " is of type "
-             << argument.getType();
+             << argument.getArgNumber() << " is of type " << argument.getType();
     if (!type)
       continue;
     if (failed(addArray(argument.getLoc(), type, role)))
@@ -153,8 +152,8 @@ bool StepSchedule::isOverwritten(Value value, int stage) const {
 /// A collective of values that no kernel has touched runs first of all;
 /// another one runs right after its operand's stage.
 LogicalResult StepSchedule::assignCollective(Operation &op) {
-  if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast &&
-                                                  broadcast.getRoot() != 0)
+  if (auto broadcast = dyn_cast<BroadcastOp>(op);
+      broadcast && broadcast.getRoot() != 0)
     return op.emitOpError("expects to broadcast from rank 0 of the axis, but "
                           "got ")
            << broadcast.getRoot();
@@ -218,9 +217,8 @@ LogicalResult StepSchedule::assignStages() {
           !isa<ControlType>(operand.getType()))
         stage = std::max(stage, getStage(operand));
     // A partial is finished after the kernels that accumulate it.
-    bool finishes = llvm::any_of(op.getOperandTypes(), [](Type type) {
-      return isa<PartialType>(type);
-    });
+    bool finishes = llvm::any_of(
+        op.getOperandTypes(), [](Type type) { return isa<PartialType>(type); });
     if (finishes && !isa<CombineOp>(op))
       ++stage;
     // Accumulation compares with the generation that zero_grad changes, and
