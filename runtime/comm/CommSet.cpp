@@ -6,6 +6,7 @@
 
 #include "comm/CommSet.h"
 
+#include "base/Log.h"
 #include "comm/CudaWords.h"
 #include "comm/PlanAgreement.h"
 #include "comm/Transport.h"
@@ -150,13 +151,22 @@ Status CommSetImpl::makeSequenceLog() {
 }
 
 void CommSetImpl::takeDown() {
+  // A watchdog that goes between a failure and its abort leaves that to us.
+  if (watchdog && transport && !watchdog->failure().ok())
+    transport->abort();
   // The watchdog's thread calls the transport and reads the log: it goes first.
   watchdog.reset();
   context.watchdog = nullptr;
+  bool idle = !transport || transport->idle();
   communicators.clear();
   transport.reset();
   store.reset();
-  if (words) {
+  if (words && !idle) {
+    // A device may still write them; they go with the process.
+    DFA_RT_LOG(Warn, "an abort of collectives does not end: their memory is "
+                     "not freed");
+    words = nullptr;
+  } else if (words) {
     sequence = std::make_unique<SequenceLog>();
     context.device->freeHost(words);
     words = nullptr;

@@ -36,7 +36,8 @@ struct CommSetOptions {
   Device *device = nullptr;
   Environment env = processEnvironment();
   /// Makes the device current on a thread of ours, in relaxed capture mode
-  /// (NCCL); may be empty.
+  /// (NCCL); may be empty. A thread may call it after the set is gone, so it
+  /// holds what it needs.
   std::function<Status()> enterDevice;
 };
 

@@ -37,6 +37,9 @@ public:
   virtual bool ordersByRank() const = 0;
   /// True if collectives may be recorded into a graph of the device.
   virtual bool capturable() const = 0;
+  /// True if the first collective of a kind, type and count sets up what a
+  /// recording must not contain: run each once before anything is recorded.
+  virtual bool connectsLazily() const { return false; }
 
   /// `send` holds size() * count elements; element range rank() of the sum
   /// lands in `recv`.

@@ -7,6 +7,7 @@
 // set is destroyed without close().
 
 #include "comm/LocalReduce.h"
+#include "comm/NcclHelper.h"
 #include "comm/NcclLibrary.h"
 #include "comm/Transport.h"
 
@@ -22,6 +23,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Library = std::shared_ptr<const NcclLibrary>;
+
+/// How long a launch may still take before an abort frees what it uses. One
+/// that waits for a peer only ends by the abort.
+constexpr Milliseconds kLaunchPatience(200);
+/// How long a recording that is gone may still be counted: the driver tells of
+/// its end from a thread of its own.
+constexpr Milliseconds kGraphPatience(1000);
+/// How long a set that goes waits for its abort.
+constexpr Milliseconds kAbortPatience(10000);
 
 Status ncclError(const NcclLibrary &library, const char *call,
                  nccl::Result result) {
@@ -56,65 +66,16 @@ struct Shared {
   Library library;
   std::shared_ptr<GraphCount> graphs = std::make_shared<GraphCount>(0);
   /// One order of launches. A launch can block (NCCL connects lazily), so
-  /// abort() takes only the other one.
-  std::mutex launching;
-  std::mutex mutex; // guards the next two
+  /// abort() waits for it only for a while.
+  std::timed_mutex launching;
+  std::mutex mutex; // guards the next four
+  std::condition_variable changed;
   std::vector<nccl::Comm> comms;
-  bool aborted = false;
+  bool aborted = false;  // or closed
+  bool aborting = false; // a thread of ours is inside ncclCommAbort
   // The last recording seen, and its id in the sequence log.
   uint64_t capture = 0;
   uint32_t recording = 0;
-};
-
-/// Runs `call` on a detached thread and waits for it, at most until the
-/// timeout or a failure that the watchdog finds. False if it did not return.
-class Helper {
-public:
-  struct Outcome {
-    std::mutex mutex;
-    std::condition_variable finished;
-    bool done = false;
-    bool abandoned = false;
-    nccl::Result result = 0;
-    nccl::Comm made = nullptr;
-    Status device;
-  };
-
-  static bool run(const CommContext &context, Milliseconds timeout,
-                  const Library &library,
-                  std::function<nccl::Result(nccl::Comm *)> call,
-                  std::shared_ptr<Outcome> &outcome) {
-    outcome = std::make_shared<Outcome>();
-    std::thread([outcome, library, call = std::move(call),
-                 enter = context.enterDevice] {
-      Status device = enter ? enter() : Status();
-      nccl::Comm made = nullptr;
-      nccl::Result result = device.ok() ? call(&made) : 0;
-      std::unique_lock<std::mutex> lock(outcome->mutex);
-      outcome->device = device;
-      outcome->result = result;
-      outcome->made = made;
-      outcome->done = true;
-      bool abandoned = outcome->abandoned;
-      lock.unlock();
-      outcome->finished.notify_all();
-      // Nobody waits any more: what came too late must not linger.
-      if (abandoned && made)
-        library->commAbort(made);
-    }).detach();
-
-    Clock::time_point deadline = Clock::now() + timeout;
-    std::unique_lock<std::mutex> lock(outcome->mutex);
-    while (!outcome->done) {
-      if (Clock::now() >= deadline ||
-          (context.watchdog && !context.watchdog->failure().ok())) {
-        outcome->abandoned = true;
-        return false;
-      }
-      outcome->finished.wait_for(lock, Milliseconds(20));
-    }
-    return true;
-  }
 };
 
 class NcclCommunicator : public Communicator {
@@ -129,6 +90,8 @@ public:
   const char *name() const override { return "nccl"; }
   bool ordersByRank() const override { return false; }
   bool capturable() const override { return true; }
+  // Channels of an algorithm are made by the first collective that uses it.
+  bool connectsLazily() const override { return true; }
 
   void label(const char *collective, int64_t bucket) override {
     labelled = collective;
@@ -247,7 +210,7 @@ Status NcclCommunicator::launch(const char *collective, int64_t count,
                         collective, count);
   const CommContext &context = shared->context;
   DFA_RT_TRY(context.watchdog->failure());
-  std::unique_lock<std::mutex> lock(shared->launching);
+  std::unique_lock<std::timed_mutex> lock(shared->launching);
   {
     std::lock_guard<std::mutex> guard(shared->mutex);
     if (shared->aborted)
@@ -281,7 +244,9 @@ public:
   }
 
   ~NcclTransport() override {
-    if (!token)
+    std::lock_guard<std::mutex> guard(shared->mutex);
+    // What still runs may use the token.
+    if (!token || shared->aborting)
       return;
     if (Device *device = shared->context.device)
       device->free(token, sizeof(uint32_t));
@@ -292,6 +257,7 @@ public:
   Status connect(const std::vector<AxisGroup> &groups,
                  std::vector<std::unique_ptr<Communicator>> &made) override;
   void abort() override;
+  bool idle() override;
   Status close() override;
   std::string asyncError();
 
@@ -359,9 +325,8 @@ Status NcclTransport::make(const char *call, const AxisGroup &group,
   info.ranks = context.ranks;
   uint64_t number = context.log->issue(info);
   context.log->begin(number);
-  std::shared_ptr<Helper::Outcome> outcome;
-  if (!Helper::run(context, context.timeout, shared->library, std::move(body),
-                   outcome))
+  std::shared_ptr<HelperOutcome> outcome;
+  if (!runOnHelper(context, shared->library, std::move(body), outcome))
     return context.watchdog->explain(
         number, std::string(call) + " did not return in time", true);
   DFA_RT_TRY(outcome->device);
@@ -428,15 +393,25 @@ std::string NcclTransport::asyncError() {
 }
 
 void NcclTransport::abort() {
+  {
+    std::lock_guard<std::mutex> guard(shared->mutex);
+    if (shared->aborted)
+      return;
+    shared->aborted = true; // no launch begins after this
+    shared->aborting = true;
+  }
   // ncclCommAbort ends the kernels at once but returns only when no graph
   // uses the communicator: it may never return, so it gets its own thread.
+  // `shared` holds the device through `enterDevice`.
   std::thread([shared = shared] {
+    // It also frees what a launch that another thread is in works on.
+    std::unique_lock<std::timed_mutex> launches(shared->launching,
+                                                kLaunchPatience);
+    if (launches.owns_lock())
+      launches.unlock();
     std::vector<nccl::Comm> comms;
     {
       std::lock_guard<std::mutex> guard(shared->mutex);
-      if (shared->aborted)
-        return;
-      shared->aborted = true;
       comms.swap(shared->comms);
     }
     if (shared->context.enterDevice)
@@ -444,10 +419,22 @@ void NcclTransport::abort() {
     // Splits before the communicator they were split from.
     for (size_t i = comms.size(); i-- > 0;)
       shared->library->commAbort(comms[i]);
+    std::lock_guard<std::mutex> guard(shared->mutex);
+    shared->aborting = false;
+    shared->changed.notify_all();
   }).detach();
 }
 
+bool NcclTransport::idle() {
+  std::unique_lock<std::mutex> lock(shared->mutex);
+  return shared->changed.wait_for(lock, kAbortPatience,
+                                  [this] { return !shared->aborting; });
+}
+
 Status NcclTransport::close() {
+  Clock::time_point deadline = Clock::now() + kGraphPatience;
+  while (shared->graphs->load() > 0 && Clock::now() < deadline)
+    std::this_thread::sleep_for(Milliseconds(1));
   int64_t graphs = shared->graphs->load();
   if (graphs > 0)
     return DFA_RT_ERROR(FailedPrecondition,
@@ -455,6 +442,9 @@ Status NcclTransport::close() {
                         " recorded collectives still use the communicators; "
                         "destroy the recordings first",
                         graphs);
+  // Peers that failed do not come to an orderly end, which would wait for them.
+  if (!shared->context.watchdog->failure().ok())
+    abort();
   std::vector<nccl::Comm> comms;
   {
     std::lock_guard<std::mutex> guard(shared->mutex);
@@ -465,10 +455,10 @@ Status NcclTransport::close() {
   }
   const NcclLibrary *library = shared->library.get();
   for (size_t i = comms.size(); i-- > 0;) {
-    std::shared_ptr<Helper::Outcome> outcome;
+    std::shared_ptr<HelperOutcome> outcome;
     nccl::Comm comm = comms[i];
-    bool returned = Helper::run(
-        shared->context, shared->context.timeout, shared->library,
+    bool returned = runOnHelper(
+        shared->context, shared->library,
         [library, comm](nccl::Comm *) { return library->commDestroy(comm); },
         outcome);
     if (!returned)

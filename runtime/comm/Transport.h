@@ -48,6 +48,9 @@ public:
                          std::vector<std::unique_ptr<Communicator>> &made) = 0;
   /// Makes everything in flight fail soon. From the watchdog's thread.
   virtual void abort() = 0;
+  /// Waits a while for an abort to end. False if it goes on: then memory that
+  /// transfers use must stay.
+  virtual bool idle() { return true; }
   /// Releases what close() must release while peers still live.
   virtual Status close() = 0;
   /// One line for `dfa-run --check`.

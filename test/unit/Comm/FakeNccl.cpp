@@ -86,6 +86,18 @@ void note(const char *call) {
 
 constexpr int kSystemError = 2;
 
+} // namespace
+
+/// A test's say before a collective or an abort: not 0 is the call's result.
+EXPORT int (*fake_nccl_hook)(const char *call, int rank, void *stream);
+int (*fake_nccl_hook)(const char *call, int rank, void *stream) = nullptr;
+
+namespace {
+
+int ask(const char *call, int rank, void *stream) {
+  return fake_nccl_hook ? fake_nccl_hook(call, rank, stream) : 0;
+}
+
 size_t widthOf(int type) {
   constexpr size_t widths[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
   return widths[type];
@@ -209,6 +221,7 @@ EXPORT int ncclCommDestroy(Comm *comm) {
 
 EXPORT int ncclCommAbort(Comm *comm) {
   note("abort");
+  ask("abort", comm->rank, nullptr);
   comm->group->abort(); // leaked: a collective may still use it
   return 0;
 }
@@ -219,7 +232,9 @@ EXPORT int ncclCommGetAsyncError(Comm *, int *error) {
 }
 
 EXPORT int ncclAllReduce(const void *send, void *recv, size_t count, int type,
-                         int op, Comm *comm, void *) {
+                         int op, Comm *comm, void *stream) {
+  if (int result = ask("all_reduce", comm->rank, stream))
+    return result;
   Group &group = *comm->group;
   group.sends[size_t(comm->rank)] = send;
   std::vector<char> result(count * widthOf(type) + 1);
@@ -232,7 +247,9 @@ EXPORT int ncclAllReduce(const void *send, void *recv, size_t count, int type,
 }
 
 EXPORT int ncclReduceScatter(const void *send, void *recv, size_t count,
-                             int type, int op, Comm *comm, void *) {
+                             int type, int op, Comm *comm, void *stream) {
+  if (int result = ask("reduce_scatter", comm->rank, stream))
+    return result;
   Group &group = *comm->group;
   group.sends[size_t(comm->rank)] = send;
   std::vector<char> result(count * widthOf(type) + 1);
@@ -245,7 +262,9 @@ EXPORT int ncclReduceScatter(const void *send, void *recv, size_t count,
 }
 
 EXPORT int ncclAllGather(const void *send, void *recv, size_t count, int type,
-                         Comm *comm, void *) {
+                         Comm *comm, void *stream) {
+  if (int result = ask("all_gather", comm->rank, stream))
+    return result;
   Group &group = *comm->group;
   size_t bytes = count * widthOf(type);
   std::string mine(static_cast<const char *>(send), bytes);
@@ -259,7 +278,9 @@ EXPORT int ncclAllGather(const void *send, void *recv, size_t count, int type,
 }
 
 EXPORT int ncclBroadcast(const void *send, void *recv, size_t count, int type,
-                         int root, Comm *comm, void *) {
+                         int root, Comm *comm, void *stream) {
+  if (int result = ask("broadcast", comm->rank, stream))
+    return result;
   Group &group = *comm->group;
   group.sends[size_t(comm->rank)] = send;
   if (!group.meet())

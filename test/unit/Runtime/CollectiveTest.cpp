@@ -9,6 +9,7 @@
 
 #include "cpu/CpuDevice.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -25,6 +26,7 @@ struct Scenario {
   int replicas = 1;
   int shards = 1;
   Mode mode = Mode::Whole;
+  bool lazy = false; // the transport connects at the first of a kind
   int steps = 1;
   std::vector<double> hyper = {0.01, 0.9, 0.999, 1e-8, 0.1, 0.0};
   // The gradient of a rank, and whether it has one.
@@ -50,6 +52,7 @@ public:
         shardAxis(*device, shard, rank % scenario.shards) {}
 
   void run() {
+    replicateAxis.lazy = shardAxis.lazy = scenario.lazy;
     OptimizerOptions options;
     options.device = device;
     options.program = parseOrDie(shardedProgram);
@@ -296,6 +299,68 @@ TEST(Collectives, SequenceFollowsThePlan) {
   EXPECT_EQ(whole[1].log, log);
   scenario.mode = Mode::Buckets;
   EXPECT_EQ(runRanks(scenario)[0].log, log);
+}
+
+// === Warm-up ================================================================
+
+TEST(Collectives, NothingConnectsInARecording) {
+  Scenario scenario;
+  scenario.sizes = {1000, 3, 0, 20000, 64};
+  scenario.bucketBytes = 16384; // buckets of several sizes
+  scenario.steps = 3;
+  scenario.grad = wave;
+  for (std::pair<int, int> mesh :
+       {std::pair<int, int>(1, 2), {2, 1}, {2, 2}, {1, 3}}) {
+    scenario.replicas = mesh.first;
+    scenario.shards = mesh.second;
+    scenario.lazy = false;
+    scenario.mode = Mode::Whole;
+    std::vector<Outcome> eager = runRanks(scenario);
+    scenario.lazy = true;
+    scenario.mode = Mode::Replay;
+    std::vector<Outcome> replayed = runRanks(scenario);
+    EXPECT_EQ(replayed[0].params, eager[0].params);
+    EXPECT_EQ(replayed[0].norm, eager[0].norm);
+  }
+}
+
+// Also without replay: the user may record later.
+TEST(Collectives, WarmUpRunsEachKindAndSizeOnce) {
+  Scenario scenario;
+  scenario.sizes = {100, 100, 300};
+  scenario.bucketBytes = 512; // two buckets alike, one larger
+  scenario.shards = 2;
+  scenario.grad = wave;
+  std::vector<Outcome> cold = runRanks(scenario);
+  scenario.lazy = true;
+  std::vector<Outcome> warm = runRanks(scenario);
+  EXPECT_EQ(warm[0].params, cold[0].params);
+  EXPECT_EQ(warm[1].log, warm[0].log);
+  std::vector<std::string> log = warm[0].log;
+  std::vector<std::string> warmUp;
+  while (!log.empty() && log.front().rfind("warm-up ", 0) == 0) {
+    warmUp.push_back(log.front());
+    log.erase(log.begin());
+  }
+  EXPECT_EQ(log, cold[0].log);
+  std::vector<std::string> expected;
+  auto expect = [&](const char *kind, const std::string &like) {
+    // The counts are those of the run itself.
+    std::string count = like.substr(like.find("count"));
+    std::string line = std::string("warm-up ") + kind + " bucket -1 " + count;
+    if (std::find(expected.begin(), expected.end(), line) == expected.end())
+      expected.push_back(line);
+  };
+  ASSERT_EQ(log.size(), 8u);
+  for (int index = 0; index < 3; ++index)
+    expect("reduce_scatter", log[index]);
+  expect("all_gather", log[3]);
+  expect("all_reduce", log[4]);
+  for (int index = 5; index < 8; ++index)
+    expect("all_gather", log[index]);
+  ASSERT_EQ(expected.size(), 6u);
+  expected.push_back("warm-up barrier bucket -1 count 0");
+  EXPECT_EQ(warmUp, expected);
 }
 
 // === Refusals ===============================================================

@@ -66,12 +66,20 @@ void ThreadCommunicator::label(const char *collective, int64_t bucket) {
   labelled = format("%s bucket %lld", collective, (long long)bucket);
 }
 
-Status ThreadCommunicator::post(const char *word, const void *send,
+Status ThreadCommunicator::post(const std::string &word, const void *send,
                                 int64_t count, Stream stream,
                                 std::function<void(ThreadGroup &)> read) {
   std::string collective = labelled + format(" count %lld", (long long)count);
   log.push_back(collective);
-  collective += std::string(" ") + word;
+  collective += " " + word;
+  std::string channel = word + format(" %lld", (long long)count);
+  uint64_t capture = 0;
+  DFA_RT_TRY(device.captureId(stream, capture));
+  if (!capture)
+    connected.insert(channel);
+  else if (lazy && !connected.count(channel))
+    return DFA_RT_ERROR(CollectiveError, "'%s' connects in a recording",
+                        collective.c_str());
   return device.enqueueHost(
       [=, group = group, own = own] {
         DFA_RT_TRY(group->enter(own, send, collective));
@@ -86,7 +94,7 @@ Status ThreadCommunicator::post(const char *word, const void *send,
 Status ThreadCommunicator::reduceScatter(const void *send, void *recv,
                                          int64_t count, DataType type,
                                          ReduceOp op, Stream stream) {
-  return post("reduceScatter", send, count, stream,
+  return post(format("reduceScatter type %d", int(type)), send, count, stream,
               [=, own = own](ThreadGroup &group) {
                 std::vector<char> result;
                 reduceAs(type, group.send, own * count, count, op, result);
@@ -98,7 +106,7 @@ Status ThreadCommunicator::reduceScatter(const void *send, void *recv,
 Status ThreadCommunicator::allReduce(const void *send, void *recv,
                                      int64_t count, DataType type, ReduceOp op,
                                      Stream stream) {
-  return post("allReduce", send, count, stream, [=](ThreadGroup &group) {
+  return post(format("allReduce type %d", int(type)), send, count, stream, [=](ThreadGroup &group) {
     std::vector<char> result;
     reduceAs(type, group.send, 0, count, op, result);
     group.leave();
@@ -109,7 +117,7 @@ Status ThreadCommunicator::allReduce(const void *send, void *recv,
 Status ThreadCommunicator::allGather(const void *send, void *recv,
                                      int64_t count, DataType type,
                                      Stream stream) {
-  return post("allGather", send, count, stream, [=](ThreadGroup &group) {
+  return post(format("allGather type %d", int(type)), send, count, stream, [=](ThreadGroup &group) {
     size_t bytes = count * sizeOf(type);
     std::vector<char> result(bytes * group.size);
     for (int rank = 0; rank < group.size; ++rank)
@@ -122,7 +130,7 @@ Status ThreadCommunicator::allGather(const void *send, void *recv,
 Status ThreadCommunicator::broadcast(const void *send, void *recv,
                                      int64_t count, DataType type, int root,
                                      Stream stream) {
-  return post("broadcast", send, count, stream, [=](ThreadGroup &group) {
+  return post(format("broadcast type %d", int(type)), send, count, stream, [=](ThreadGroup &group) {
     std::vector<char> result(count * sizeOf(type));
     std::memcpy(result.data(), group.send[root], result.size());
     group.leave();

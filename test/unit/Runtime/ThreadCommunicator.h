@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,18 +65,25 @@ public:
   Status barrier(Stream stream) override;
   void label(const char *collective, int64_t bucket) override;
 
+  bool connectsLazily() const override { return lazy; }
+
   bool ordered = true;
+  /// As NCCL: the first collective of a kind, type and count connects, which
+  /// is refused in a recording.
+  bool lazy = false;
   /// What was issued, such as "reduce_scatter bucket 1 count 32".
   std::vector<std::string> log;
 
 private:
-  Status post(const char *word, const void *send, int64_t count, Stream stream,
+  Status post(const std::string &word, const void *send, int64_t count,
+              Stream stream,
               std::function<void(ThreadGroup &)> read);
 
   Device &device;
   std::shared_ptr<ThreadGroup> group;
   int own;
   std::string labelled;
+  std::set<std::string> connected;
 };
 
 } // namespace dfa::rt::test
