@@ -69,13 +69,13 @@ class ClassSpec:
 
     @property
     def arrays(self) -> tuple[tuple[str, str], ...]:
-        """Role and element format of every array the update touches."""
+        """Role and storage format of every array the update touches."""
         rows = [("grad", self.grad)]
         if self.master == "f32":
             rows.append(("master", "f32"))
         rows.append(("param", self.param))
         if self.master == "remainder":
-            rows.append(("remainder", "i16"))
+            rows.append(("remainder", "remainder"))
         rows.extend(zip(self.state_names, self.states, strict=True))
         return tuple(rows)
 

@@ -20,6 +20,7 @@ _FORMATS = {
     torch.int64: "i64",
 }
 _DTYPES = {fmt: dtype for dtype, fmt in _FORMATS.items()}
+_DTYPES["remainder"] = torch.int16
 
 
 def format_of(dtype: torch.dtype, what: str) -> str:

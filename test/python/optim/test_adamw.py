@@ -11,9 +11,8 @@ import math
 
 import pytest
 import torch
-from torch.nn import Parameter
-
 from dfa.optim import FusedAdamW, FusedLAMB, FusedLion, FusedSGD
+from torch.nn import Parameter
 
 
 def param(values, dtype=torch.float32) -> Parameter:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 
 import pytest
-
 from dfa import passes
 from dfa.optim.rules import ADAM, ADAMW, LAMB, LION, SGD
 from dfa.optim.steptext import ClassSpec, norm_step, update_step
