@@ -6,7 +6,7 @@
 
 // CHECK-LABEL: gpu.func @scale(
 // CHECK-SAME: %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}
-// CHECK-SAME: kernel attributes {nvvm.reqntid = array<i32: 128>}
+// CHECK-SAME: kernel attributes {nvvm.maxntid = array<i32: 128>}
 // CHECK: gpu.block_id x
 // CHECK: arith.shrui
 // CHECK: gpu.thread_id x
@@ -19,7 +19,7 @@
 // CHECK: gpu.return
 
 // SHAPE-LABEL: gpu.func @scale(
-// SHAPE-SAME: nvvm.maxnreg = 64 : i32, nvvm.reqntid = array<i32: 256>
+// SHAPE-SAME: nvvm.maxnreg = 64 : i32, nvvm.maxntid = array<i32: 256>
 // Arrays of 16-bit elements lie at multiples of 8 bytes only.
 // SHAPE: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<8xbf16>
 dfa.kernel @scale on @l::@w arrays [#dfa.array<"param", f32, readwrite>,
@@ -76,7 +76,7 @@ dfa.kernel @norm_and_largest on @l::@w arrays [#dfa.array<"grad", bf16, read>]
 }
 
 // CHECK-LABEL: gpu.func @finish(
-// CHECK-SAME: nvvm.reqntid = array<i32: 1024>
+// CHECK-SAME: nvvm.maxntid = array<i32: 1024>
 // CHECK: gpu.shuffle down
 // CHECK: gpu.barrier
 // CHECK: gpu.shuffle down

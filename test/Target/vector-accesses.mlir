@@ -11,7 +11,7 @@
 // CHECK-SAME: #gpu.object<#nvvm.target<chip = "sm_90">, assembly =
 // CHECK-SAME: .target sm_90
 // CHECK-SAME: .entry update(
-// CHECK-SAME: .reqntid 128
+// CHECK-SAME: .maxntid 128
 // CHECK-SAME: ld.global.v4.b32
 // CHECK-SAME: sqrt.rn.f32
 // CHECK-SAME: div.rn.f32

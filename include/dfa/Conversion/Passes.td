@@ -104,7 +104,7 @@ def DfaConvertKernelsToGPU
     ```mlir
     gpu.module @dfa_kernels {
       gpu.func @scale(%control: !llvm.ptr {llvm.noalias}, ...) kernel
-          attributes {nvvm.reqntid = array<i32: 128>} {
+          attributes {nvvm.maxntid = array<i32: 128>} {
         %thread = gpu.thread_id x
         ...
         scf.if %whole_and_aligned {

@@ -135,7 +135,9 @@ LogicalResult KernelsToGPU::convert(Operation *kernel,
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                     builder.getUnitAttr());
   LaunchShape shape = getLaunchShape(kernel, vectorWidth, block);
-  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+  // An upper bound, not the exact size: for the latter, assemblers of CUDA 13
+  // spill registers to fit one more block.
+  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     builder.getDenseI32ArrayAttr({int32_t(shape.block)}));
   if (maxRegisters > 0)
     function->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(),

@@ -34,8 +34,8 @@ TEST(CompileToCuda, PtxNeedsNoAssembler) {
   EXPECT_EQ(image->bytes, image->ptx);
   for (const char *text :
        {".entry adamw(", ".entry norm(", ".entry finish(", ".entry groups(",
-        ".entry rows(", ".entry sums(", ".target sm_90", ".reqntid 128",
-        ".reqntid 1024", "ld.global.v4", "sqrt.rn.f32", "div.rn.f32"})
+        ".entry rows(", ".entry sums(", ".target sm_90", ".maxntid 128",
+        ".maxntid 1024", "ld.global.v4", "sqrt.rn.f32", "div.rn.f32"})
     EXPECT_NE(image->ptx.find(text), std::string::npos) << text;
   EXPECT_EQ(image->ptx.find(".extern"), std::string::npos);
   EXPECT_EQ(image->ptx.find("call.uni"), std::string::npos);
