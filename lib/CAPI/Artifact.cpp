@@ -116,8 +116,8 @@ const char *dfa_artifact_program(const dfa_artifact_t *artifact) {
 }
 
 const void *dfa_artifact_code(const dfa_artifact_t *artifact, size_t *size) {
-  StringRef code = artifact->host ? artifact->host->getObject()
-                                  : StringRef(artifact->code);
+  StringRef code =
+      artifact->host ? artifact->host->getObject() : StringRef(artifact->code);
   if (size)
     *size = code.size();
   return code.data();

@@ -30,8 +30,8 @@ std::unique_ptr<MLIRContext> capi::createContext() {
   registry.insert<DfaDialect, arith::ArithDialect, func::FuncDialect,
                   math::MathDialect>();
   registerDfaBackendTranslations(registry);
-  auto context = std::make_unique<MLIRContext>(
-      registry, MLIRContext::Threading::DISABLED);
+  auto context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   return context;
 }
 
@@ -64,9 +64,8 @@ static std::string text(const char *given, StringRef otherwise) {
   return given && *given ? given : otherwise.str();
 }
 
-FailureOr<capi::Target>
-capi::readTarget(const dfa_compile_options_t *options,
-                 dfa_diagnostics_t *diagnostics) {
+FailureOr<capi::Target> capi::readTarget(const dfa_compile_options_t *options,
+                                         dfa_diagnostics_t *diagnostics) {
   Target target;
   if (!options)
     return target;

@@ -99,8 +99,8 @@ dfa_diagnostic_t dfa_diagnostics_get(const dfa_diagnostics_t *diagnostics,
   if (index >= dfa_diagnostics_count(diagnostics))
     return {DFA_SEVERITY_ERROR, "", "", 0, 0};
   const dfa_diagnostics::Entry &entry = diagnostics->entries[index];
-  return {entry.severity, entry.message.c_str(), entry.file.c_str(),
-          entry.line, entry.column};
+  return {entry.severity, entry.message.c_str(), entry.file.c_str(), entry.line,
+          entry.column};
 }
 
 const char *dfa_text_data(const dfa_text_t *text) {

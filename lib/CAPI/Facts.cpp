@@ -30,8 +30,9 @@ static json::Object writeNumbers(DictionaryAttr dictionary) {
     if (std::isfinite(*number))
       object[entry.getName().getValue()] = *number;
     else
-      object[entry.getName().getValue()] =
-          std::isnan(*number) ? "nan" : *number > 0 ? "inf" : "-inf";
+      object[entry.getName().getValue()] = std::isnan(*number) ? "nan"
+                                           : *number > 0       ? "inf"
+                                                               : "-inf";
   }
   return object;
 }
@@ -85,9 +86,24 @@ static json::Object writeParam(ParamOp param,
       {"group", groups.lookup(static_cast<int64_t>(param.getGroup()))}};
 }
 
+/// Arrays of a class by name, as roles of arguments and results.
+static bool hasRole(ClassOp cls, StringRef role) {
+  if (role == "grad" || role == "param")
+    return true;
+  if (role == "remainder")
+    return cls.getMaster() == Format::Remainder;
+  if (role == "master")
+    return cls.getMaster() != Format::None &&
+           cls.getMaster() != Format::Remainder;
+  return llvm::any_of(
+      cls.getStates().getAsRange<StateAttr>(),
+      [&](StateAttr state) { return state.getName().getValue() == role; });
+}
+
 static FailureOr<json::Object>
 writeBinding(func::FuncOp function, Type type, DictionaryAttr attributes,
-             const Twine &which, const llvm::StringMap<int64_t> &classes) {
+             const Twine &which, LayoutOp layout,
+             const llvm::StringMap<int64_t> &classes) {
   StringAttr role;
   if (attributes)
     role = attributes.getAs<StringAttr>(kRoleAttr);
@@ -99,6 +115,13 @@ writeBinding(func::FuncOp function, Type type, DictionaryAttr attributes,
   FlatType flat = dyn_cast<FlatType>(type);
   if (!flat)
     return json::Object{{"role", role.getValue()}, {"class", -1}};
+  ClassOp cls = layout.getClass(flat.getCls().getValue());
+  if (cls && !hasRole(cls, role.getValue())) {
+    function.emitError("expects the role of ")
+        << which << " to be an array of class @" << cls.getSymName()
+        << ", but got " << role;
+    return failure();
+  }
   std::string element;
   llvm::raw_string_ostream stream(element);
   flat.getElementType().print(stream);
@@ -108,13 +131,14 @@ writeBinding(func::FuncOp function, Type type, DictionaryAttr attributes,
                       {"format", element}};
 }
 
-static LogicalResult writeBindings(func::FuncOp function, json::Object &facts,
+static LogicalResult writeBindings(func::FuncOp function, LayoutOp layout,
+                                   json::Object &facts,
                                    const llvm::StringMap<int64_t> &classes) {
   json::Array arguments, results;
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
     FailureOr<json::Object> binding =
         writeBinding(function, type, function.getArgAttrDict(index),
-                     "argument " + Twine(index), classes);
+                     "argument " + Twine(index), layout, classes);
     if (failed(binding))
       return failure();
     arguments.push_back(std::move(*binding));
@@ -122,7 +146,7 @@ static LogicalResult writeBindings(func::FuncOp function, json::Object &facts,
   for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
     FailureOr<json::Object> binding =
         writeBinding(function, type, function.getResultAttrDict(index),
-                     "result " + Twine(index), classes);
+                     "result " + Twine(index), layout, classes);
     if (failed(binding))
       return failure();
     results.push_back(std::move(*binding));
@@ -159,15 +183,14 @@ dfa_status_t dfa_step_facts(dfa_step_t *step, dfa_text_t **result,
   for (ParamOp param : layout.getBody().getOps<ParamOp>())
     params.push_back(writeParam(param, classNumbers, groupNumbers,
                                 layout.getClass(param.getCls())));
-  json::Object facts{
-      {"layout", layout.getSymName()},
-      {"bucket_bytes",
-       static_cast<int64_t>(layout.getBucketBytes().value_or(0))},
-      {"mesh", std::move(mesh)},
-      {"classes", std::move(classes)},
-      {"groups", std::move(groups)},
-      {"params", std::move(params)}};
-  if (failed(writeBindings(step->function, facts, classNumbers)))
+  json::Object facts{{"layout", layout.getSymName()},
+                     {"bucket_bytes", static_cast<int64_t>(
+                                          layout.getBucketBytes().value_or(0))},
+                     {"mesh", std::move(mesh)},
+                     {"classes", std::move(classes)},
+                     {"groups", std::move(groups)},
+                     {"params", std::move(params)}};
+  if (failed(writeBindings(step->function, layout, facts, classNumbers)))
     return DFA_FAILED;
   return store(llvm::formatv("{0}", json::Value(std::move(facts))).str(),
                result);

@@ -42,8 +42,8 @@ static dfa_status_t writeCuda(raw_ostream &os, const CudaOptions &options,
                      : options.format == CudaFormat::Cubin ? "cubin"
                                                            : "fatbin";
   os << "target cuda\nchip " << options.chip << "\nformat " << format
-     << "\nvector-width " << options.vectorWidth << "\nblock "
-     << options.block << "\nunroll " << options.unroll << "\nmax-registers "
+     << "\nvector-width " << options.vectorWidth << "\nblock " << options.block
+     << "\nunroll " << options.unroll << "\nmax-registers "
      << options.maxRegisters << "\n";
   if (options.format == CudaFormat::Ptx)
     return DFA_OK;

@@ -22,15 +22,14 @@ static StringRef stripAnchor(StringRef pipeline) {
   return inner;
 }
 
-dfa_status_t dfa_run_passes(const char *text, size_t length,
-                            const char *source, const char *pipeline,
-                            dfa_text_t **result,
+dfa_status_t dfa_run_passes(const char *text, size_t length, const char *source,
+                            const char *pipeline, dfa_text_t **result,
                             dfa_diagnostics_t *diagnostics) {
   registerPasses();
   std::unique_ptr<MLIRContext> context = createContext();
   DiagnosticCollector collector(context.get(), diagnostics);
-  OwningOpRef<ModuleOp> module = parseModule(
-      context.get(), StringRef(text, length), source, diagnostics);
+  OwningOpRef<ModuleOp> module =
+      parseModule(context.get(), StringRef(text, length), source, diagnostics);
   if (!module)
     return DFA_FAILED;
   PassManager pm(context.get());

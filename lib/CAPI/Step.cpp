@@ -4,8 +4,8 @@
 // dfa-c/dfa.h: parsing and verifying steps; what they cost.
 
 #include "Handles.h"
-#include "dfa/Pipelines/Frontend.h"
 #include "dfa/Analysis/StepCost.h"
+#include "dfa/Pipelines/Frontend.h"
 #include "dfa/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -29,9 +29,8 @@ static LogicalResult findParts(dfa_step &step) {
   return success();
 }
 
-dfa_status_t dfa_step_parse(const char *text, size_t length,
-                            const char *source, dfa_step_t **step,
-                            dfa_diagnostics_t *diagnostics) {
+dfa_status_t dfa_step_parse(const char *text, size_t length, const char *source,
+                            dfa_step_t **step, dfa_diagnostics_t *diagnostics) {
   auto made = std::make_unique<dfa_step>();
   made->context = createContext();
   DiagnosticCollector collector(made->context.get(), diagnostics);
@@ -60,12 +59,11 @@ dfa_status_t dfa_step_report(dfa_step_t *step,
   CostOptions costs;
   if (options) {
     if (options->struct_size < sizeof(*options))
-      return fail(diagnostics, "expects options of " +
-                                   Twine(sizeof(*options)) +
+      return fail(diagnostics, "expects options of " + Twine(sizeof(*options)) +
                                    " bytes, but got " +
                                    Twine(options->struct_size));
-    if (options->bandwidth < 0 || options->link < 0 ||
-        options->replicate < 0 || options->shard < 0)
+    if (options->bandwidth < 0 || options->link < 0 || options->replicate < 0 ||
+        options->shard < 0)
       return fail(diagnostics, "expects positive sizes for a report");
     if (options->bandwidth != 0)
       costs.bandwidth = options->bandwidth;

@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Mapping
 from typing import Any
 
 from dfa import _core
 from dfa._binding import ClassFacts, ParamFacts, StepFacts, TensorLook
+from dfa._live import Control, Group
 from dfa.cache import compile_step
 from dfa.passes import read_text
 
@@ -33,86 +34,6 @@ _OPTIONS = frozenset(
         "max_registers",
     }
 )
-
-
-class Control(Mapping[str, float]):
-    """Control fields of a step: ``control["norm"]``, or ``control.norm``.
-
-    Reading asks the device and waits; ``mirror`` does not wait. Assigning
-    writes in stream order: ``control.scale = 1024.0``. The fields are those of
-    the compiler's control block, e.g. norm, scale, found_inf, step, skipped.
-    """
-
-    _step: Jitted
-
-    def __init__(self, step: Jitted) -> None:
-        object.__setattr__(self, "_step", step)
-
-    def __getitem__(self, field: str) -> float:
-        step = self._step
-        try:
-            return step._prepared().fetch_control(field, step._stream())
-        except ValueError as error:
-            raise KeyError(str(error)) from None
-
-    def __setitem__(self, field: str, value: float) -> None:
-        step = self._step
-        step._optimizer.set_control(field, float(value), step._stream())
-
-    def __getattr__(self, field: str) -> float:
-        if field.startswith("_"):
-            raise AttributeError(field)
-        try:
-            return self[field]
-        except KeyError as error:
-            raise AttributeError(error.args[0]) from None
-
-    def __setattr__(self, field: str, value: float) -> None:
-        self[field] = value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._step._FIELDS)
-
-    def __len__(self) -> int:
-        return len(self._step._FIELDS)
-
-    def mirror(self, field: str) -> float:
-        """The value that the last finished step left; never waits."""
-        return self._step._prepared().mirror_control(field)
-
-
-class Group(MutableMapping[str, float]):
-    """Hyper-parameters of one group, live: ``step.groups[0]["lr"] = 1e-4``."""
-
-    def __init__(
-        self, optimizer: _core.Optimizer, index: int, columns: dict[str, int]
-    ) -> None:
-        self._optimizer = optimizer
-        self._index = index
-        self._columns = columns
-
-    def _column(self, name: str) -> int:
-        if name not in self._columns:
-            known = ", ".join(self._columns)
-            raise KeyError(f"expects one of {known}, but got '{name}'")
-        return self._columns[name]
-
-    def __getitem__(self, name: str) -> float:
-        return self._optimizer.get_hyper(self._index, self._column(name))
-
-    def __setitem__(self, name: str, value: float) -> None:
-        self._optimizer.set_hyper(
-            self._index, self._column(name), float(value)
-        )
-
-    def __delitem__(self, name: str) -> None:
-        raise TypeError("hyper-parameters cannot be deleted")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
 
 
 class Jitted:
@@ -148,25 +69,6 @@ class Jitted:
     ValueError for unknown names, wrong shapes, strides or devices; RuntimeError
     for a step that misses an array; :class:`dfa.DeviceError`.
     """
-
-    _FIELDS = (
-        "norm",
-        "max_norm",
-        "average",
-        "growth_factor",
-        "backoff_factor",
-        "step",
-        "skipped",
-        "scale",
-        "factor",
-        "clip_factor",
-        "found_inf",
-        "growth_tracker",
-        "growth_interval",
-        "hysteresis_tracker",
-        "hysteresis",
-        "generation",
-    )
 
     def __init__(
         self,
@@ -316,7 +218,7 @@ class Jitted:
 
     @property
     def target(self) -> str:
-        """ "cpu" or "cuda"."""
+        """What it was compiled for: "cpu" or "cuda"."""
         return self._artifact.target
 
     @property
@@ -337,9 +239,7 @@ class Jitted:
 
     # Binding.
 
-    def _items(
-        self, role: str, tensors: Any
-    ) -> list[tuple[ParamFacts, Any]]:
+    def _items(self, role: str, tensors: Any) -> list[tuple[ParamFacts, Any]]:
         if role not in self.roles:
             known = ", ".join(self.roles)
             raise ValueError(
@@ -450,9 +350,7 @@ class Jitted:
         source_at = _core.describe(source).address
         values_at = _core.describe(values).address
         device = self._device
-        device.copy(
-            source_at, TensorLook(tensor).address, len(source), stream
-        )
+        device.copy(source_at, TensorLook(tensor).address, len(source), stream)
         device.synchronize(stream)
         _core.widen(source_at, narrow, values_at, wide, count)
         device.copy(target, values_at, len(values), stream)
@@ -513,9 +411,7 @@ def jit(
             f"'{unknown[0]}'"
         )
     if target not in ("cpu", "cuda"):
-        raise ValueError(
-            f"expects target 'cpu' or 'cuda', but got '{target}'"
-        )
+        raise ValueError(f"expects target 'cpu' or 'cuda', but got '{target}'")
     text, source = read_text(text_or_path)
     step = _core.Step(text, source)
     if target == "cuda":

@@ -21,8 +21,7 @@ def read_text(text_or_path: str | os.PathLike[str]) -> tuple[str, str]:
     is_path = isinstance(text_or_path, os.PathLike)
     if not is_path and not isinstance(text_or_path, str):
         raise TypeError(
-            "expects text or a path, but got "
-            f"'{type(text_or_path).__name__}'"
+            f"expects text or a path, but got '{type(text_or_path).__name__}'"
         )
     if not is_path and (
         "\n" in text_or_path or not text_or_path.endswith(".mlir")

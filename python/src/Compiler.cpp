@@ -91,8 +91,8 @@ runPasses(const std::string &text, const std::string &pipeline,
 static std::pair<std::string, std::string> findPtxas(const std::string &path) {
   Diagnostics diagnostics;
   Text found, release;
-  diagnostics.check(dfa_find_ptxas(path.c_str(), found.out(), release.out(),
-                                   diagnostics));
+  diagnostics.check(
+      dfa_find_ptxas(path.c_str(), found.out(), release.out(), diagnostics));
   return {found.str(), release.str()};
 }
 
@@ -173,10 +173,9 @@ static Artifact compileStep(const Step &step, const std::string &target,
 
 static Artifact compileText(const std::string &text, const std::string &target,
                             const std::string &source, const std::string &chip,
-                            const std::string &format,
-                            const std::string &ptxas, uint32_t vectorWidth,
-                            uint32_t block, uint32_t unroll,
-                            uint32_t maxRegisters) {
+                            const std::string &format, const std::string &ptxas,
+                            uint32_t vectorWidth, uint32_t block,
+                            uint32_t unroll, uint32_t maxRegisters) {
   return compileStep(parseStep(text, source), target, chip, format, ptxas,
                      vectorWidth, block, unroll, maxRegisters);
 }
@@ -242,12 +241,11 @@ void dfa::python::addCompiler(nb::module_ &module) {
           "text"_a, "source"_a = "<string>", Unlocked())
       .def_prop_ro("facts", getFacts)
       .def("key", getKey, "target"_a = "cpu", nb::kw_only(), "chip"_a = "",
-           "format"_a = "", "ptxas"_a = "", "vector_width"_a = 0,
-           "block"_a = 0, "unroll"_a = 0, "max_registers"_a = 0, Unlocked())
+           "format"_a = "", "ptxas"_a = "", "vector_width"_a = 0, "block"_a = 0,
+           "unroll"_a = 0, "max_registers"_a = 0, Unlocked())
       .def("compile", compileStep, "target"_a = "cpu", nb::kw_only(),
-           "chip"_a = "", "format"_a = "", "ptxas"_a = "",
-           "vector_width"_a = 0, "block"_a = 0, "unroll"_a = 0,
-           "max_registers"_a = 0, Unlocked())
+           "chip"_a = "", "format"_a = "", "ptxas"_a = "", "vector_width"_a = 0,
+           "block"_a = 0, "unroll"_a = 0, "max_registers"_a = 0, Unlocked())
       .def("report", getReport, nb::kw_only(), "bandwidth"_a = 0.0,
            "link"_a = 0.0, "replicate"_a = 0, "shard"_a = 0, Unlocked());
   nb::class_<Artifact>(module, "Artifact")
@@ -267,8 +265,7 @@ void dfa::python::addCompiler(nb::module_ &module) {
                      return nb::bytes(code, size);
                    })
       .def_prop_ro("kernels", listKernels)
-      .def_static("load", loadArtifact, "target"_a, "program_text"_a,
-                  "code"_a);
+      .def_static("load", loadArtifact, "target"_a, "program_text"_a, "code"_a);
   module.def("compile", compileText, "text"_a, "target"_a = "cpu",
              nb::kw_only(), "source"_a = "<string>", "chip"_a = "",
              "format"_a = "", "ptxas"_a = "", "vector_width"_a = 0,

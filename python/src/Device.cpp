@@ -73,7 +73,9 @@ static Device createCpu(int32_t threads) {
 
 static Device createCuda(int32_t ordinal) {
   dfa_rt_device_t *handle = nullptr;
-  check(dfa_rt_device_create_cuda(ordinal, &handle));
+  dfa_rt_status_t status = dfa_rt_device_create_cuda(ordinal, &handle);
+  // No driver, or no such device: not an argument's fault.
+  check(status == DFA_RT_NOT_FOUND ? DFA_RT_DEVICE_ERROR : status);
   return own(handle, true, ordinal);
 }
 
@@ -105,8 +107,8 @@ void dfa::python::addDevices(nb::module_ &module) {
   nb::class_<Device>(module, "Device")
       .def_static("cpu", createCpu, "threads"_a = 0, Unlocked())
       .def_static("cuda", createCuda, "ordinal"_a = 0, Unlocked())
-      .def_prop_ro("kind",
-                   [](const Device &self) { return self.cuda ? "cuda" : "cpu"; })
+      .def_prop_ro(
+          "kind", [](const Device &self) { return self.cuda ? "cuda" : "cpu"; })
       .def_ro("ordinal", &Device::ordinal)
       .def_prop_ro("name",
                    [](const Device &self) {
@@ -131,8 +133,8 @@ void dfa::python::addDevices(nb::module_ &module) {
           "address"_a, "bytes"_a, Unlocked())
       .def(
           "copy",
-          [](const Device &self, uint64_t target, uint64_t source,
-             size_t bytes, uint64_t stream) {
+          [](const Device &self, uint64_t target, uint64_t source, size_t bytes,
+             uint64_t stream) {
             check(dfa_rt_device_copy(self.handle.get(), toPointer(target),
                                      toPointer(source), bytes,
                                      toPointer(stream)));

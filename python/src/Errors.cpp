@@ -6,6 +6,8 @@
 
 #include "Core.h"
 
+#include <nanobind/stl/string.h>
+
 using namespace dfa::python;
 
 static void raise(PyObject *type, const std::string &message) {
@@ -16,8 +18,7 @@ static nb::object findError(const char *name) {
   return nb::module_::import_("dfa.errors").attr(name);
 }
 
-static void raiseCollective(const std::string &message,
-                            dfa_rt_group_t *group) {
+static void raiseCollective(const std::string &message, dfa_rt_group_t *group) {
   dfa_rt_failure_t failure = {-1, -1, "", ""};
   bool known = group && dfa_rt_group_failure(group, &failure);
   std::string text = message;

@@ -89,8 +89,8 @@ static int tryGet(Store &store, const char *key, void *data, size_t capacity,
   });
 }
 
-static int storeGet(void *context, const char *key, void *data,
-                    size_t capacity, size_t *bytes, int64_t timeoutMs) {
+static int storeGet(void *context, const char *key, void *data, size_t capacity,
+                    size_t *bytes, int64_t timeoutMs) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point end = Clock::now() + std::chrono::milliseconds(timeoutMs);
   for (;;) {
@@ -115,14 +115,13 @@ static void releaseStore(Store *store) {
   delete store;
 }
 
-static Group createGroup(const Device &device, const std::string &transport,
-                         const std::vector<std::pair<std::string, int32_t>> &axes,
-                         const std::optional<std::vector<int32_t>> &ranks,
-                         int32_t rank, int32_t worldSize, int32_t localRank,
-                         int32_t localWorldSize,
-                         const std::optional<std::string> &runId,
-                         int32_t instance, double timeout,
-                         nb::object storeObject) {
+static Group
+createGroup(const Device &device, const std::string &transport,
+            const std::vector<std::pair<std::string, int32_t>> &axes,
+            const std::optional<std::vector<int32_t>> &ranks, int32_t rank,
+            int32_t worldSize, int32_t localRank, int32_t localWorldSize,
+            const std::optional<std::string> &runId, int32_t instance,
+            double timeout, nb::object storeObject) {
   std::vector<const char *> names;
   std::vector<int32_t> sizes;
   for (const std::pair<std::string, int32_t> &axis : axes) {
@@ -204,16 +203,14 @@ void dfa::python::addGroups(nb::module_ &module) {
              int32_t worldSize, int32_t localRank, int32_t localWorldSize,
              const std::optional<std::string> &runId, int32_t instance,
              double timeout, nb::object store) {
-            new (self) Group(createGroup(device, transport, axes, ranks, rank,
-                                         worldSize, localRank, localWorldSize,
-                                         runId, instance, timeout,
-                                         std::move(store)));
+            new (self) Group(createGroup(
+                device, transport, axes, ranks, rank, worldSize, localRank,
+                localWorldSize, runId, instance, timeout, std::move(store)));
           },
           "device"_a, "transport"_a, "axes"_a, nb::kw_only(),
           "ranks"_a = nb::none(), "rank"_a = -1, "world_size"_a = 0,
-          "local_rank"_a = 0, "local_world_size"_a = 0,
-          "run_id"_a = nb::none(), "instance"_a = 0, "timeout_s"_a = 0.0,
-          "store"_a = nb::none())
+          "local_rank"_a = 0, "local_world_size"_a = 0, "run_id"_a = nb::none(),
+          "instance"_a = 0, "timeout_s"_a = 0.0, "store"_a = nb::none())
       .def("axis_rank", readAxis<dfa_rt_communicator_rank>, "name"_a,
            Unlocked())
       .def("axis_size", readAxis<dfa_rt_communicator_size>, "name"_a,

@@ -106,8 +106,8 @@ static void addLayout(nb::module_ &module) {
             new (self)
                 Layout(createLayout(replicate, shard, bucketBytes, order));
           },
-          nb::kw_only(), "replicate"_a = 1, "shard"_a = 1,
-          "bucket_bytes"_a = 0, "fill_order"_a = "reverse")
+          nb::kw_only(), "replicate"_a = 1, "shard"_a = 1, "bucket_bytes"_a = 0,
+          "fill_order"_a = "reverse")
       .def(
           "add_class",
           [](Layout &self, const std::string &name, const std::string &format,
@@ -119,8 +119,7 @@ static void addLayout(nb::module_ &module) {
           "name"_a, "sync_format"_a, "block"_a = 1)
       .def(
           "add_array",
-          [](Layout &self, const std::string &name,
-             const std::string &format) {
+          [](Layout &self, const std::string &name, const std::string &format) {
             check(dfa_rt_layout_add_array(self.handle.get(), name.c_str(),
                                           format.c_str()));
           },
@@ -164,8 +163,8 @@ static void addLayout(nb::module_ &module) {
 static Program parseProgram(const std::string &text,
                             const std::string &source) {
   dfa_rt_program_t *handle = nullptr;
-  check(dfa_rt_program_parse(text.data(), text.size(), source.c_str(),
-                             &handle));
+  check(
+      dfa_rt_program_parse(text.data(), text.size(), source.c_str(), &handle));
   Program program;
   program.handle.reset(handle, dfa_rt_program_release);
   // Records "axis NAME TRANSPORT", in their order.

@@ -153,9 +153,9 @@ static void addArrays(nb::class_<Optimizer> &cls) {
             if (addresses.size() == 0)
               return;
             self.check(unlocked([&] {
-              return dfa_rt_optimizer_bind_segments(
-                  self.get(), classIndex, array, addresses.data(),
-                  addresses.size());
+              return dfa_rt_optimizer_bind_segments(self.get(), classIndex,
+                                                    array, addresses.data(),
+                                                    addresses.size());
             }));
           },
           "class_index"_a, "array"_a, "addresses"_a)
@@ -216,8 +216,8 @@ static void addHypers(nb::class_<Optimizer> &cls) {
           "get_hyper",
           [](const Optimizer &self, int64_t group, int64_t column) {
             double value = 0;
-            self.check(dfa_rt_optimizer_get_hyper(self.get(), group, column,
-                                                  &value));
+            self.check(
+                dfa_rt_optimizer_get_hyper(self.get(), group, column, &value));
             return value;
           },
           "group"_a, "column"_a, Unlocked())
@@ -253,8 +253,7 @@ static void addRuns(nb::class_<Optimizer> &cls) {
   cls.def(
          "prepare",
          [](const Optimizer &self, uint64_t stream) {
-           self.check(
-               dfa_rt_optimizer_prepare(self.get(), toPointer(stream)));
+           self.check(dfa_rt_optimizer_prepare(self.get(), toPointer(stream)));
          },
          "stream"_a = 0, Unlocked())
       .def(
@@ -279,8 +278,8 @@ static void addControl(nb::class_<Optimizer> &cls) {
          "set_control",
          [](const Optimizer &self, const std::string &field, double value,
             uint64_t stream) {
-           self.check(dfa_rt_optimizer_set_control(
-               self.get(), field.c_str(), value, toPointer(stream)));
+           self.check(dfa_rt_optimizer_set_control(self.get(), field.c_str(),
+                                                   value, toPointer(stream)));
          },
          "field"_a, "value"_a, "stream"_a = 0, Unlocked())
       .def(
@@ -294,8 +293,7 @@ static void addControl(nb::class_<Optimizer> &cls) {
           "field"_a, Unlocked())
       .def(
           "fetch_control",
-          [](const Optimizer &self, const std::string &field,
-             uint64_t stream) {
+          [](const Optimizer &self, const std::string &field, uint64_t stream) {
             double value = 0;
             self.check(dfa_rt_optimizer_fetch_control(
                 self.get(), field.c_str(), &value, toPointer(stream)));
@@ -315,8 +313,8 @@ static void addControl(nb::class_<Optimizer> &cls) {
           "hyper_address",
           [](const Optimizer &self, int64_t group, int64_t column) {
             void *address = nullptr;
-            self.check(dfa_rt_optimizer_hyper_address(self.get(), group,
-                                                      column, &address));
+            self.check(dfa_rt_optimizer_hyper_address(self.get(), group, column,
+                                                      &address));
             return toAddress(address);
           },
           "group"_a, "column"_a, Unlocked())

@@ -80,18 +80,18 @@ static TensorInfo describe(const nb::ndarray<> &tensor) {
   return info;
 }
 
-static nb::ndarray<nb::array_api> view(uint64_t address, const std::vector<size_t> &shape,
-                          const std::vector<int64_t> &strides,
-                          const std::string &format, const std::string &kind,
-                          int32_t ordinal, nb::object owner) {
+static nb::ndarray<nb::array_api>
+view(uint64_t address, const std::vector<size_t> &shape,
+     const std::vector<int64_t> &strides, const std::string &format,
+     const std::string &kind, int32_t ordinal, nb::object owner) {
   if (shape.size() != strides.size())
     throw nb::value_error("expects as many strides as dims");
   bool isCuda = kind == "cuda";
-  return nb::ndarray<nb::array_api>(toPointer(address), shape.size(), shape.data(), owner,
-                       strides.data(), parseFormat(format),
-                       isCuda ? nb::device::cuda::value
-                              : nb::device::cpu::value,
-                       isCuda ? ordinal : 0);
+  return nb::ndarray<nb::array_api>(
+      toPointer(address), shape.size(), shape.data(), owner, strides.data(),
+      parseFormat(format),
+      isCuda ? nb::device::cuda::value : nb::device::cpu::value,
+      isCuda ? ordinal : 0);
 }
 
 // === Conversions of host memory =============================================
