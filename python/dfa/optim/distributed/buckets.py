@@ -83,6 +83,7 @@ class Bucket:
     members: list[Member] = field(default_factory=list)
     # What gradients are in it, see sync.py.
     filled: set[Member] = field(default_factory=set)
+    arrived: set[Member] = field(default_factory=set)  # in this pass
     started: bool = False
     reduced: bool = False
     carry: Tensor | None = None

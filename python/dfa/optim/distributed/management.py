@@ -143,7 +143,6 @@ class Management:
         engine = self._engine
         self._sync.attach(self._buckets, lambda: engine.reducer)
         self._sync.prescale = self._prescale()
-        self._sync.forget()
         if self.contiguous_grad_buffer:
             self._sync.bind_grads(self._members)
         for member in fresh:
@@ -184,10 +183,11 @@ class Management:
             for param in group["params"]
         ):
             return
-        if not self._sync.empty:
+        if self.contiguous_grad_buffer and not self._sync.empty:
             raise RuntimeError(
-                "parameters can be added, or unfrozen, while there are no "
-                "gradients only: call zero_grad first"
+                "with contiguous_grad_buffer parameters can be added, or "
+                "unfrozen, only while there are no gradients: call zero_grad "
+                "first"
             )
         if self._order is None:
             self._order = list(reversed(range(len(self._members))))
@@ -201,6 +201,8 @@ class Management:
         ]
         with torch.no_grad():
             self._plan()
+            self._sync.move(old, self._buckets)
+            self._cached = None
             for before, after in zip(
                 old.shards, self._buckets.shards, strict=False
             ):
@@ -222,7 +224,7 @@ class Management:
 
     def _adopt_unfrozen(self) -> None:
         """Manages parameters that have been unfrozen."""
-        if self._sync.empty and self._count_new():
+        if self._count_new():
             self._replan()
 
     def _reset_plan(self, members: list[Member], order: list[int]) -> None:
@@ -235,6 +237,7 @@ class Management:
         self._members = members
         self._order = order
         self._plan()
+        self._sync.forget()
 
     def init_params(
         self,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -145,19 +146,31 @@ def connect(mesh: Mesh, device: torch.device) -> _core.Group | None:
     if mesh.replicate > 1:
         axes.insert(0, ("replicate", mesh.replicate))
     name = "-".join(map(str, mesh.ranks))
+    local_rank, local_size = _place_on_host(mesh)
+    # The mesh is a world of its own: its ranks need not be all of torch's.
     return _core.Group(
         device_of(device),
         "nccl" if device.type == "cuda" else "gloo",
         axes,
-        ranks=list(mesh.ranks),
-        rank=dist.get_rank(),
-        world_size=dist.get_world_size(),
-        local_rank=int(os.environ.get("LOCAL_RANK", device.index or 0)),
-        local_world_size=int(os.environ.get("LOCAL_WORLD_SIZE", 1)),
+        rank=mesh.rank,
+        world_size=mesh.size,
+        local_rank=local_rank,
+        local_world_size=local_size,
         run_id=f"torch-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}",
         instance=number,
         store=_store(f"dfa/{name}/{number}"),
     )
+
+
+def _place_on_host(mesh: Mesh) -> tuple[int, int]:
+    """The number of a rank among those of its host, and how many they are."""
+    hosts: list[Any] = [None] * mesh.size
+    dist.all_gather_object(
+        hosts, (dist.get_rank(), socket.gethostname()), group=mesh.process_group
+    )
+    by_rank = dict(hosts)
+    here = [r for r in mesh.ranks if by_rank[r] == by_rank[dist.get_rank()]]
+    return here.index(dist.get_rank()), len(here)
 
 
 def node_local_groups(

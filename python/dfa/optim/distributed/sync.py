@@ -85,10 +85,8 @@ class GradSync:
             torch.autograd.Variable._execution_engine.queue_callback(
                 self._end_of_backward
             )
-        waiting = len(self._pending.get(bucket, ()))
-        if waiting == len(bucket.members) or (
-            self.contiguous and len(bucket.filled) == len(bucket.members)
-        ):
+        bucket.arrived.add(member)
+        if len(bucket.arrived) == len(bucket.members):
             self._fill(bucket)
             self._advance()
 
@@ -165,7 +163,7 @@ class GradSync:
         order = self.buckets.order
         while self._next < len(order):
             bucket = order[self._next]
-            if len(bucket.filled) < len(bucket.members) or bucket.reduced:
+            if len(bucket.arrived) < len(bucket.members) or bucket.reduced:
                 return
             self._start(bucket)
             self._next += 1
@@ -184,6 +182,7 @@ class GradSync:
         self._next = 0
         self.passes += 1
         for bucket in order:
+            bucket.arrived.clear()
             bucket.started = False
             bucket.reduced = True
             self.carried |= bucket.carry is not None
@@ -224,10 +223,24 @@ class GradSync:
         self.carried = False
         for bucket in self.buckets.buckets:
             bucket.filled.clear()
+            bucket.arrived.clear()
             bucket.started = bucket.reduced = False
             bucket.carry = None
             if self.contiguous:
                 bucket.grad.zero_()
+
+    def move(self, old: Buckets, new: Buckets) -> None:
+        """Moves gradients between plans that begin with the same buckets."""
+        for bucket in old.buckets:
+            self._fill(bucket)
+        for before, after in zip(old.grads, new.grads, strict=False):
+            after[: before.numel()].copy_(before)
+        places = {(b.class_index, b.number): b for b in new.buckets}
+        for bucket in old.buckets:
+            twin = places[bucket.class_index, bucket.number]
+            twin.filled = bucket.filled
+            twin.reduced, twin.carry = bucket.reduced, bucket.carry
+            self.carried |= bucket.reduced  # partial norms stayed behind
 
     def bind_grads(self, members: Iterable[Member]) -> None:
         """Makes ``.grad`` views of the buckets (contiguous buffers)."""
