@@ -18,6 +18,7 @@ from dfa.passes import passes
 
 if TYPE_CHECKING:
     from dfa.optim.adamw import FusedAdamW
+    from dfa.optim.distributed.adam import DistributedFusedAdam
     from dfa.optim.lamb import FusedLAMB
     from dfa.optim.lion import FusedLion
     from dfa.optim.sgd import FusedSGD
@@ -26,6 +27,7 @@ __all__ = [
     "CollectiveError",
     "CompileError",
     "DeviceError",
+    "DistributedFusedAdam",
     "FusedAdamW",
     "FusedLAMB",
     "FusedLion",
@@ -37,6 +39,7 @@ __all__ = [
 
 #: Names that need torch, and the modules that have them.
 _LAZY = {
+    "DistributedFusedAdam": "dfa.optim.distributed.adam",
     "FusedAdamW": "dfa.optim.adamw",
     "FusedLAMB": "dfa.optim.lamb",
     "FusedLion": "dfa.optim.lion",
