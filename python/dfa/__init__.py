@@ -18,7 +18,9 @@ from dfa.passes import passes
 
 if TYPE_CHECKING:
     from dfa.optim.adamw import FusedAdamW
+    from dfa.optim.apex import install_as_apex, patch_clip_grad
     from dfa.optim.distributed.adam import DistributedFusedAdam
+    from dfa.optim.distributed.mesh import node_local_groups
     from dfa.optim.lamb import FusedLAMB
     from dfa.optim.lion import FusedLion
     from dfa.optim.sgd import FusedSGD
@@ -33,8 +35,11 @@ __all__ = [
     "FusedLion",
     "FusedSGD",
     "__version__",
+    "install_as_apex",
     "jit",
+    "node_local_groups",
     "passes",
+    "patch_clip_grad",
 ]
 
 #: Names that need torch, and the modules that have them.
@@ -44,6 +49,9 @@ _LAZY = {
     "FusedLAMB": "dfa.optim.lamb",
     "FusedLion": "dfa.optim.lion",
     "FusedSGD": "dfa.optim.sgd",
+    "install_as_apex": "dfa.optim.apex",
+    "node_local_groups": "dfa.optim.distributed.mesh",
+    "patch_clip_grad": "dfa.optim.apex",
 }
 
 

@@ -118,3 +118,8 @@ def test_consolidated(ranks) -> None:
 
 def test_wrong_groups(ranks) -> None:
     ranks(2, cases.wrong_groups)
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_fused_adamw_under_fsdp2(ranks, amsgrad) -> None:
+    ranks(2, cases.fsdp, amsgrad)

@@ -36,6 +36,8 @@ class ShardedEngine:
         self._norms: dict[str, Instance] = {}
         self._hyper: dict[int, tuple[float, ...]] = {}
         self._active: list[Tensor] = []
+        self._all_active = True  # as the runtime starts
+        self._seen: Tensor | None = None  # presence of all, on the device
         if group is not None:
             group.agree(buckets.layout.text)
 
@@ -172,16 +174,24 @@ class ShardedEngine:
 
         What any rank saw counts; with ``everyone`` all parameters do.
         """
-        updater = self.updater
-        if everyone:
-            for words in self._active:
-                words.fill_(1)
-            return
-        rows = self._presence(list(members))
-        local = torch.tensor(list(b"".join(rows)), dtype=torch.int32)
-        local = local.to(self.buckets.device)
+        self.updater  # noqa: B018 - its words must exist
         mesh = self.buckets.mesh
+        full = everyone or len(members) == len(self.buckets.members)
+        if full and (everyone or mesh.size == 1):
+            if not self._all_active:
+                for words in self._active:
+                    words.fill_(1)
+            self._all_active = True
+            return
+        self._all_active = False
+        local = self._seen if full else None
+        if local is None:
+            rows = self._presence(None if full else list(members))
+            local = torch.tensor(list(b"".join(rows)), dtype=torch.int32)
+            local = local.to(self.buckets.device)
+            self._seen = local if full else self._seen
         if mesh.size > 1:
+            local = local.clone()
             dist.all_reduce(
                 local, op=dist.ReduceOp.MAX, group=mesh.process_group
             )
@@ -189,7 +199,6 @@ class ShardedEngine:
         for words in self._active:
             words.copy_(local[at : at + words.numel()])
             at += words.numel()
-        del updater
 
     def set_hyper(self, group: int, values: tuple[float, ...]) -> None:
         """A row of the group table; uploaded with the next step."""

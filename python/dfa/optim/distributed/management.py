@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -335,6 +335,19 @@ class Management:
             f"{tuple(param.shape)} that is not"
         )
 
+    def attach(self, model: torch.nn.Module) -> None:
+        """Takes a model whose parameters these are; nothing is deferred.
+
+        Parameters are gathered when ``step`` returns, with or without
+        ``overlap_param_sync``, so a model needs no hooks before its forward.
+
+        Raises:
+            RuntimeError: a trainable parameter of the model is not managed.
+        """
+        for param in model.parameters():
+            if param.requires_grad:
+                self._managed(param)
+
     def init_param_buffer(self) -> None:
         """Does nothing: parameters are in their buckets from the start."""
 
@@ -385,9 +398,6 @@ class Management:
 
     def _set_step(self, member: Member, step: int) -> None:
         self._step_of(member).fill_(step)
-
-    def _live(self) -> Iterator[Member]:
-        yield from self._members
 
     def close(self) -> None:
         """Releases programs, then communicators; the optimizer ends here."""
