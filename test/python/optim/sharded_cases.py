@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import math
+import os
+import time
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
+from dfa import CollectiveError
 from dfa.optim import DistributedFusedAdam, node_local_groups
 from torch.nn import Parameter
 
@@ -368,6 +371,24 @@ def b36(case: str) -> None:
         opt.step()
         assert all((p < 1).all() for p in params)
     opt.close()
+
+
+def b36_missing_rank() -> None:
+    """A rank that never comes is an error on the others, not a hang."""
+    os.environ["DFA_TIMEOUT_S"] = "5"
+    try:
+        params = ones(10)
+        opt = make(params)
+    finally:
+        del os.environ["DFA_TIMEOUT_S"]
+    if dist.get_rank() == 0:
+        start = time.monotonic()
+        with pytest.raises(CollectiveError):
+            backward(params, [1.0])
+            opt.step()
+            opt.grad_norm().item()
+        assert time.monotonic() - start < 60
+    dist.barrier()
 
 
 def late_gradient() -> None:

@@ -101,6 +101,10 @@ def test_b36(ranks, case) -> None:
     ranks(2, cases.b36, case)
 
 
+def test_b36_missing_rank(ranks) -> None:
+    ranks(2, cases.b36_missing_rank)
+
+
 def test_two_passes_add_up(ranks) -> None:
     ranks(2, cases.late_gradient)
 
