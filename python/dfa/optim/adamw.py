@@ -103,7 +103,7 @@ class FusedAdamW(FusedOptimizer):
             mode for mode in ("amsgrad", "maximize") if group.get(mode)
         )
 
-    def _hyper(self, group: dict[str, Any]) -> tuple[float, ...]:
+    def _hyper(self, group: dict[str, Any]) -> tuple[Any, ...]:
         beta1, beta2 = group["betas"]
         return (
             number(group["lr"], "lr"),

@@ -29,12 +29,14 @@ SKIPS_BEFORE_WARNING = 10
 _STORAGES = {"param": "none", "master": "f32", "remainder": "remainder"}
 
 
-def number(value: Any, name: str) -> float:
-    """A hyper-parameter as a finite float; a tensor must have one element.
+def number(value: Any, name: str) -> Any:
+    """A hyper-parameter as a finite float, or as the device's tensor.
 
     Raises:
-        ValueError: it is not finite.
+        ValueError: it is not finite; what a device holds is not looked at.
     """
+    if isinstance(value, Tensor) and value.device.type != "cpu":
+        return value
     result = float(value)
     if not math.isfinite(result):
         raise ValueError(f"expects a finite {name}, but got {result}")
@@ -99,7 +101,7 @@ class FusedOptimizer(Optimizer):
         """The modes of the rule for a group."""
         raise NotImplementedError
 
-    def _hyper(self, group: dict[str, Any]) -> tuple[float, ...]:
+    def _hyper(self, group: dict[str, Any]) -> tuple[Any, ...]:
         """The group's row, in the order of ``rule.hyper``."""
         raise NotImplementedError
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -62,7 +63,8 @@ class InPlaceEngine:
             )
         self.device = devices.pop()
         self.slots = list(slots)
-        self.groups = groups
+        # The runtime's table ends with the last group that has parameters.
+        self.groups = min(groups, 1 + max(slot.group for slot in slots))
         self.classes = list(dict.fromkeys(slot.spec for slot in slots))
         self._rows = [_Rows() for _ in self.classes]
         self._layout = self._plan()
@@ -74,7 +76,6 @@ class InPlaceEngine:
         self.update.prepare()
         self.factor = self.update.field("factor")
         self.found_inf = self.update.field("found_inf")
-        self._hyper: list[tuple[float, ...] | None] = [None] * groups
         self._names = self.classes[0].rule.hyper  # one rule, or its kin
 
     def _plan(self) -> _core.Layout:
@@ -181,12 +182,9 @@ class InPlaceEngine:
                 rows.params,
             )
 
-    def set_hyper(self, group: int, values: tuple[float, ...]) -> None:
+    def set_hyper(self, group: int, values: tuple[Any, ...]) -> None:
         """A row of the group table; uploaded with the next step."""
-        if group >= self.groups or self._hyper[group] == values:
-            return
-        self._hyper[group] = values
-        if any(slot.group >= group for slot in self.slots):
+        if group < self.groups:
             self.update.set_hyper(group, self._names, values)
 
     def norm(self, kind: str = "l2", order: float | None = None) -> Instance:

@@ -74,7 +74,7 @@ class FusedLAMB(FusedOptimizer):
             modes.add("no_bias_correction")
         return frozenset(modes)
 
-    def _hyper(self, group: dict[str, Any]) -> tuple[float, ...]:
+    def _hyper(self, group: dict[str, Any]) -> tuple[Any, ...]:
         beta1, beta2 = group["betas"]
         return (
             number(group["lr"], "lr"),

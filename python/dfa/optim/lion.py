@@ -68,7 +68,7 @@ class FusedLion(FusedOptimizer):
     def _modes(self, group: dict[str, Any]) -> frozenset[str]:
         return frozenset({"maximize"} if group.get("maximize") else ())
 
-    def _hyper(self, group: dict[str, Any]) -> tuple[float, ...]:
+    def _hyper(self, group: dict[str, Any]) -> tuple[Any, ...]:
         beta1, beta2 = group["betas"]
         return (
             number(group["lr"], "lr"),

@@ -102,6 +102,7 @@ class Instance:
         self._finish = self.program.entry("finish")
         self._reduce = self.program.entry("reduce")
         self._fields: dict[str, Tensor] = {}
+        self._hyper: dict[tuple[int, int], float] = {}
 
     def index(self, class_index: int) -> int:
         """The program's index of the class that the text calls so."""
@@ -112,16 +113,35 @@ class Instance:
         return self.program.array(self.index(class_index), role)
 
     def set_hyper(
-        self, group: int, names: tuple[str, ...], values: tuple[float, ...]
+        self, group: int, names: tuple[str, ...], values: tuple[Any, ...]
     ) -> None:
         """A row of the group table, by name; uploaded with the next run.
 
-        The program decides which columns there are, and their order.
+        The program decides which columns there are, and their order. A tensor
+        is copied on the device, in stream order, so its value is never read
+        here, and a captured step reads it anew in each replay.
         """
+        live = []
+        changed = False
         for name, value in zip(names, values, strict=True):
             column = self.program.hyper(name)
-            if column >= 0:
+            if column < 0:
+                continue
+            if isinstance(value, Tensor):
+                live.append((column, value))
+            elif self._hyper.get((group, column)) != value:
+                self._hyper[group, column] = value
                 self.optimizer.set_hyper(group, column, value)
+                changed = True
+        if live and changed:
+            # A later upload of the table would overwrite what is copied.
+            self.optimizer.push(current_stream(self.device))
+        for column, value in live:
+            address = self.optimizer.hyper_address(group, column)
+            cell = at_address(
+                address, torch.float64, self.device, self.optimizer
+            )
+            cell.copy_(value.detach().reshape(()))
 
     def prepare(self) -> None:
         """Allocates tables, loads code; waits until the device is ready."""

@@ -93,7 +93,7 @@ class FusedSGD(FusedOptimizer):
             modes.add("momentum")
         return frozenset(modes)
 
-    def _hyper(self, group: dict[str, Any]) -> tuple[float, ...]:
+    def _hyper(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (
             number(group["lr"], "lr"),
             number(group["weight_decay"], "weight_decay"),

@@ -312,6 +312,22 @@ def test_hyper_parameters_are_live() -> None:
         close(a, b)
 
 
+def test_a_tensor_is_read_where_it_is() -> None:
+    """The way of learning rates on a GPU, which the host never looks at."""
+    p = param([1.0])
+    opt = FusedAdamW([p], weight_decay=0.0)
+    rate = torch.tensor(0.5)
+    row = opt._hyper(opt.param_groups[0])
+    opt._set_hyper = lambda engine: engine.set_hyper(0, (rate, *row[1:]))
+    values = []
+    for value in (0.5, 0.25, 0.0):
+        rate.fill_(value)
+        p.grad = torch.ones(1)
+        opt.step()
+        values.append(p.item())
+    assert values == pytest.approx([0.5, 0.25, 0.25], rel=1e-5)
+
+
 def test_b25_bits_do_not_depend_on_neighbours() -> None:
     one = Parameter(torch.ones(5))
     many = [Parameter(torch.ones(5)) for _ in range(5)]

@@ -289,7 +289,7 @@ class DistributedFusedAdam(Management, GradientMethods, Optimizer):
         for member in members:
             self._buckets.mark(member)
 
-    def _hyper(self, group: dict[str, Any]) -> tuple[float, ...]:
+    def _hyper(self, group: dict[str, Any]) -> tuple[Any, ...]:
         beta1, beta2 = group["betas"]
         return (
             number(group["lr"], "lr"),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -34,7 +35,6 @@ class ShardedEngine:
         self._reducer: Instance | None = None
         self._updater: Instance | None = None
         self._norms: dict[str, Instance] = {}
-        self._hyper: dict[int, tuple[float, ...]] = {}
         self._active: list[Tensor] = []
         self._all_active = True  # as the runtime starts
         self._seen: Tensor | None = None  # presence of all, on the device
@@ -200,14 +200,11 @@ class ShardedEngine:
             words.copy_(local[at : at + words.numel()])
             at += words.numel()
 
-    def set_hyper(self, group: int, values: tuple[float, ...]) -> None:
+    def set_hyper(self, group: int, values: tuple[Any, ...]) -> None:
         """A row of the group table; uploaded with the next step."""
-        if self._hyper.get(group) == values:
-            return
-        if group > max((m.group for m in self.buckets.members), default=-1):
-            return
-        self._hyper[group] = values
-        self.updater.set_hyper(group, ADAMW.hyper, values)
+        # The runtime's table ends with the last group that has parameters.
+        if group <= max((m.group for m in self.buckets.members), default=-1):
+            self.updater.set_hyper(group, ADAMW.hyper, values)
 
     def push(self) -> None:
         """Uploads rows that changed, for the replay of a user's capture."""
