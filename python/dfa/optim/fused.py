@@ -119,6 +119,7 @@ class FusedOptimizer(Optimizer):
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         try:
+            check_distinct(group["params"])
             for param in group["params"]:
                 self._check_param(param)
         except Exception:
@@ -421,6 +422,15 @@ class FusedOptimizer(Optimizer):
             for param, values in self.state.items()
         }
         return state
+
+
+def check_distinct(params: list[Tensor]) -> None:
+    """Refuses a group that has a parameter twice (``ValueError``).
+
+    It would be updated twice, and counted twice in a norm.
+    """
+    if len(set(params)) != len(params):
+        raise ValueError("expects distinct parameters, but got one twice")
 
 
 def check_range(value: Any, name: str, low: float, high: float | None) -> None:

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 import torch
-from dfa.optim import DistributedFusedAdam
+from dfa.optim import DistributedFusedAdam, FusedAdamW
 from dfa.optim.apex import install_as_apex, patch_clip_grad
 from torch.nn import Parameter
 
@@ -314,3 +314,19 @@ def test_steps_without_gradients_do_nothing() -> None:
     assert p.tolist() == [1.0, 1.0, 1.0]
     assert int(opt.state[p]["step"]) == 0
     opt.close()
+
+
+@pytest.mark.filterwarnings("ignore:optimizer contains")
+@pytest.mark.parametrize("cls", [DistributedFusedAdam, FusedAdamW])
+def test_b15_tied_parameters_are_updated_once(cls) -> None:
+    p = Parameter(torch.ones(2))
+    with pytest.raises(ValueError, match="twice"):
+        cls([p, p])
+    net = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2, bias=False)})
+    net["b"] = torch.nn.Linear(2, 2, bias=False)
+    net["b"].weight = net["a"].weight
+    opt = cls(net.parameters(), lr=0.1, weight_decay=0.0)
+    before = net["a"].weight.detach().clone()
+    net["a"].weight.grad = torch.ones(2, 2)
+    opt.step()
+    torch.testing.assert_close(net["b"].weight.detach(), before - 0.1)

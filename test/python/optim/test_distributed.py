@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 import sharded_cases as cases
+from sharded_training import training
 
 REMAINDERS = {"store_params": False, "store_param_remainders": True}
 
@@ -45,7 +46,7 @@ def test_training_against_torch(ranks, row) -> None:
         "accumulate": accumulate,
         "rtol": 5e-5 if dtype == "float32" else 2e-2,
     }
-    ranks(world, cases.training, case)
+    ranks(world, training, case)
 
 
 @pytest.mark.parametrize("order", [(0, 0), (0, 1), (1, 0), (1, 1)])

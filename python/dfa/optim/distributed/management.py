@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 
 from dfa.optim.distributed.buckets import Buckets, Member
 from dfa.optim.distributed.engine import ShardedEngine
+from dfa.optim.fused import check_distinct
 from dfa.optim.steptext import ClassSpec
 from dfa.optim.tensors import is_dense
 
@@ -52,6 +53,7 @@ class Management:
         Optimizer.add_param_group(self, param_group)
         group = self.param_groups[-1]
         try:
+            check_distinct(group["params"])
             for param in group["params"]:
                 if not is_dense(param):
                     raise ValueError(
