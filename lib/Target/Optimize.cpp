@@ -8,6 +8,8 @@
 #include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
+// MLIR has classes of the same name, and a precompiled header shows them here.
+using ModulePasses = llvm::ModuleAnalysisManager;
 
 void mlir::dfa::optimizeLlvmModule(Module &module, TargetMachine &machine) {
   PipelineTuningOptions tuning;
@@ -18,7 +20,7 @@ void mlir::dfa::optimizeLlvmModule(Module &module, TargetMachine &machine) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
+  ModulePasses modules;
   PassBuilder builder(&machine, tuning);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
