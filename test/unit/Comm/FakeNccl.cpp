@@ -75,6 +75,7 @@ struct Id {
 std::mutex &registryMutex = *new std::mutex;
 std::map<std::string, std::shared_ptr<Group>> &registry =
     *new std::map<std::string, std::shared_ptr<Group>>;
+std::vector<Comm *> &aborted = *new std::vector<Comm *>;
 
 void note(const char *call) {
   if (const char *path = std::getenv("FAKE_NCCL_LOG"))
@@ -222,7 +223,10 @@ EXPORT int ncclCommDestroy(Comm *comm) {
 EXPORT int ncclCommAbort(Comm *comm) {
   note("abort");
   ask("abort", comm->rank, nullptr);
-  comm->group->abort(); // leaked: a collective may still use it
+  comm->group->abort();
+  // Kept: a collective may still use it.
+  std::lock_guard<std::mutex> lock(registryMutex);
+  aborted.push_back(comm);
   return 0;
 }
 
