@@ -124,27 +124,28 @@ static void setArgumentAttributes(gpu::GPUFuncOp function, Operation *kernel) {
   }
 }
 
-/// Takes the low half of an f32's bits by a byte permutation. LLVM would fold a
-/// plain truncation into a 16-bit store of the float's own register, and there
-/// ptxas 13.0 converts the float to an integer instead of storing its low bits
-/// (seen on an H200: the scalar tail of every bf16 + remainder update).
+/// Takes the low half of an f32's bits by an instruction of its own. LLVM would
+/// fold a plain truncation into a 16-bit store of the float's own register, and
+/// there ptxas 13.0 converts the float to an integer instead of storing its low
+/// bits (seen on an H200: the scalar tail of every bf16 + remainder update).
 static void separateHalves(gpu::GPUFuncOp function) {
-  function.walk([](arith::TruncIOp op) {
+  SmallVector<arith::TruncIOp> halves;
+  function.walk([&](arith::TruncIOp op) {
     auto bits = op.getIn().getDefiningOp<arith::BitcastOp>();
-    if (!bits || !bits.getIn().getType().isF32() ||
-        !op.getOut().getType().isInteger(16))
-      return;
-    OpBuilder builder(op);
-    Type i32 = builder.getI32Type();
-    Value zero = arith::ConstantIntOp::create(builder, op.getLoc(), 0, 32);
-    // Bytes 0 and 1 of the first operand, then two of the second.
-    Value selector =
-        arith::ConstantIntOp::create(builder, op.getLoc(), 0x5410, 32);
-    auto half = LLVM::CallIntrinsicOp::create(
-        builder, op.getLoc(), i32, builder.getStringAttr("llvm.nvvm.prmt"),
-        ValueRange{op.getIn(), zero, selector});
-    op.getInMutable().assign(half->getResult(0));
+    if (bits && bits.getIn().getType().isF32() &&
+        op.getOut().getType().isInteger(16))
+      halves.push_back(op);
   });
+  for (arith::TruncIOp op : halves) {
+    OpBuilder builder(op);
+    auto half = LLVM::InlineAsmOp::create(
+        builder, op.getLoc(), op.getOut().getType(), ValueRange{op.getIn()},
+        "cvt.u16.u32 $0, $1;", "=h,r", /*has_side_effects=*/false,
+        /*is_align_stack=*/false, LLVM::TailCallKind::None,
+        /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr);
+    op.replaceAllUsesWith(half.getRes());
+    op.erase();
+  }
 }
 
 LogicalResult KernelsToGPU::convert(Operation *kernel,
