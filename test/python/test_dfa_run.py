@@ -5,10 +5,12 @@
 # compiled step, and over ranks. Rules are in test_dfa_run_rules.py.
 """dfa-run: storage formats, skips, missing gradients, buckets, ranks."""
 
+import subprocess
+
 import ml_dtypes
 import numpy as np
 import pytest
-from run_step import ADAM, Step, keyed, run, sample
+from run_step import ADAM, PROGRAM, Step, keyed, run, sample
 
 TARGETS = ["reference", "cpu"]
 
@@ -373,6 +375,45 @@ def test_orders_are_invisible_in_logical_space(tmp_path, order):
         assert np.array_equal(plain[key], found[key])
 
 
+def test_seeded_gradients_carry_the_loss_scale(tmp_path, target):
+    shapes = {"a": (40, 9), "b": (7,)}
+    step = Step(
+        shapes, ADAM, grad="bf16", storage="master", scaler=True, clip=0.05
+    )
+    found = {}
+    for scale in (1, 1024, 2.0**20):
+        inputs = {"control/scale": np.float64(scale)}
+        found[scale] = run(
+            tmp_path, step, inputs, "--steps=2", "--seed=5", target=target
+        )
+        assert found[scale]["control/scale"] == scale
+    # 367 elements of deviation 0.01: the clip is at work.
+    norm = found[1]["control/norm"]
+    assert norm == pytest.approx(0.01 * np.sqrt(367), rel=0.15)
+    for scale in (1024, 2.0**20):
+        # A power of two: the unscaled gradients have the same bits.
+        assert found[scale]["control/norm"] == pytest.approx(norm, rel=1e-12)
+        for key in ("master/a", "exp_avg/a", "exp_avg_sq/b"):
+            np.testing.assert_allclose(
+                found[scale][key], found[1][key], rtol=1e-6
+            )
+
+
+def test_seeded_gradients_follow_a_growing_scale(tmp_path, target):
+    step = Step(
+        {"a": (64,)},
+        ADAM,
+        scaler=True,
+        clip=0.05,
+        control={"growth_interval": 1},
+    )
+    inputs = {"control/scale": np.float64(256)}
+    for steps in (1, 3):
+        found = run(tmp_path, step, inputs, f"--steps={steps}", target=target)
+        assert found["control/scale"] == 256 * 2**steps
+        assert found["control/norm"] == pytest.approx(0.08, rel=0.3)
+
+
 def test_time_prints_rates(tmp_path):
     step = Step({"p": (1 << 16,)}, ADAM, storage="master", grad="bf16")
     found = run(tmp_path, step, None, "--steps=1", "--time", target="cpu")
@@ -381,7 +422,54 @@ def test_time_prints_rates(tmp_path):
     # reads the gradient once more.
     assert time["bytes"] == (1 << 16) * (2 + 12 + 12 + 2 + 2)
     assert time["ms"] > 0
+    assert time["host_us"] > 0
+    assert time["batches"] == 5
+    assert time["steps_per_batch"] >= (20 if time["ms"] < 25 else 1)
     assert time["copy_gb_per_s"] > 0
+    assert time["copy_bytes"] == 1 << 28
     assert time["ratio_to_floor"] == pytest.approx(
         time["ms"] * time["copy_gb_per_s"] * 1e6 / time["bytes"]
     )
+    kernels = [c for c in time["commands"] if c["kind"].startswith("launch_")]
+    assert all(c["launches"] == 1 and c["ms"] > 0 for c in kernels)
+    assert time["kernels_ms"] == pytest.approx(sum(c["ms"] for c in kernels))
+    moving = [c for c in kernels if c["kind"] == "launch_elements"]
+    assert sorted(c["bytes_per_element"] for c in moving) == [2, 28]
+    assert time["bytes"] == sum(c["bytes"] for c in moving)
+    for command in moving:
+        rate = command["bytes"] / command["ms"] * 1e-6
+        assert command["gb_per_s"] == pytest.approx(rate)
+        assert command["ratio"] == pytest.approx(rate / time["copy_gb_per_s"])
+
+
+def test_time_is_of_one_rank(tmp_path):
+    step = Step({"p": (1 << 12,)}, ADAM, mesh={"replicate": 2, "shard": 2})
+    found = run(tmp_path, step, None, "--steps=1", "--time", target="cpu")
+    time = found.report["time"]
+    # Each rank updates half; the sums of norms read that half once more.
+    assert time["bytes"] == (1 << 11) * (4 + 12 + 12 + 4)
+    names = {(c["kind"], c["name"]) for c in time["commands"]}
+    assert ("collective", "reduce_scatter") in names
+    assert ("collective", "all_gather") in names
+
+
+def test_time_prints_a_table(tmp_path):
+    path = tmp_path / "step.mlir"
+    path.write_text(Step({"p": (5000,)}, ADAM, clip=1.0).text)
+    words = [PROGRAM, path, "--time", "--steps=1"]
+    text = subprocess.run(
+        words, capture_output=True, text=True, check=True, timeout=300
+    ).stdout
+    lines = text.splitlines()
+    head = next(n for n, line in enumerate(lines) if "launches" in line)
+    columns = ["kernel", "launches", "B/elem", "MB", "ms", "GB/s", "ratio"]
+    assert lines[head].split() == columns
+    assert any(line.startswith("copy ") and "256 MiB" in line for line in lines)
+    assert any(line.startswith("kernels ") for line in lines)
+    rows = [line.split() for line in lines[head + 1 :]]
+    element = [row for row in rows if row[-1] != "-"]
+    # 4 bytes of the norm, 28 of the update, for 5000 elements.
+    assert sorted((row[-5], row[-4]) for row in element) == [
+        ("28.00", "0.140"),
+        ("4.00", "0.020"),
+    ]

@@ -153,18 +153,8 @@ static run::Status runSteps(const Options &options, const run::StepGraph &graph,
 /// Times steps behind those that count. What they change is not written.
 static run::Status timeRun(const run::CompiledStep &compiled,
                            run::Execution &execution, run::Report &report) {
-  run::Timing timing;
-  // Far beyond any cache, and as much as the step's own bytes up to there.
-  size_t bytes = static_cast<size_t>(
-      std::min(std::max(compiled.bytes / 2, 0x1p24), 0x1p28));
-  double rate = 0;
-  run::Status status = execution.timeCopy(bytes, rate);
-  if (status.ok())
-    status = execution.timeSteps(20, timing.milliseconds);
-  timing.copyRate = rate * 1e-9;
-  timing.bytes = compiled.bytes / static_cast<double>(report.ranks);
-  report.timing = timing;
-  return status;
+  report.timing.emplace();
+  return execution.timeAll(compiled.traffic, *report.timing);
 }
 
 static int runCompiled(const Options &options, ModuleOp module,

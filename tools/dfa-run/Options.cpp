@@ -39,7 +39,9 @@ std::optional<Options> dfa::run::parseOptions(int argc, char **argv,
       cl::cat(category));
   static cl::opt<int64_t> steps("steps", cl::desc("Steps to run"), cl::init(3),
                                 cl::value_desc("N"), cl::cat(category));
-  static cl::opt<uint64_t> seed("seed", cl::desc("Seed of the data"),
+  static cl::opt<uint64_t> seed("seed",
+                                cl::desc("Seed of the data; seeded gradients "
+                                         "are multiplied by the loss scale"),
                                 cl::init(0), cl::value_desc("N"),
                                 cl::cat(category));
   static cl::opt<std::string> inputs("inputs", cl::desc("Read data from here"),
@@ -57,9 +59,21 @@ std::optional<Options> dfa::run::parseOptions(int argc, char **argv,
       cl::cat(category));
   static cl::opt<bool> time(
       "time",
-      cl::desc("Print for a step: bytes (MB that it reads and writes), ms "
-               "(median), GB/s, copy GB/s (measured in this run), ratio to "
-               "the floor (ms * copy rate / bytes)"),
+      cl::desc(
+          "Print times, behind the steps that count, on their last gradients:\n"
+          "copy: best of 5 device-to-device copies of seeded data, read plus\n"
+          "  write, of 1 GiB or what fits (CPU: 256 MiB, one thread)\n"
+          "step: ms of one step, the median of 5 batches of at least 20 steps\n"
+          "  (fewer above 50 ms) that are queued back to back; MB that its\n"
+          "  kernels read and write on one rank; GB/s; share of the floor's\n"
+          "  time (ms * copy rate / bytes); host us: to queue one step\n"
+          "kernels: ms of all kernels of a step, each timed on its own,\n"
+          "  without --replay; below a step's ms by the gaps between them,\n"
+          "  above it by what the timers cost\n"
+          "a line for each kernel, collective and other command of the first\n"
+          "  rank: launches a step; B/elem (read plus written an element); MB\n"
+          "  (10^6 bytes a step); ms (a step, median of 5 runs); GB/s; ratio\n"
+          "  (GB/s over copy GB/s)"),
       cl::cat(category));
   static cl::opt<bool> json("json", cl::desc("Print results as JSON"),
                             cl::cat(category));

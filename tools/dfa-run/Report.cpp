@@ -8,6 +8,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -33,6 +34,68 @@ static llvm::json::Value jsonNumber(double value) {
   if (std::isfinite(value))
     return value;
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+static void printTimeJson(const Timing &timing, llvm::json::OStream &json) {
+  json.attribute("copy_gb_per_s", timing.copy.rate);
+  json.attribute("copy_bytes", static_cast<int64_t>(timing.copy.bytes));
+  json.attribute("bytes", timing.bytes);
+  json.attribute("ms", timing.step.milliseconds);
+  json.attribute("batches", timing.step.batches);
+  json.attribute("steps_per_batch", timing.step.stepsPerBatch);
+  json.attribute("host_us", timing.step.hostMicroseconds);
+  json.attribute("gb_per_s", jsonNumber(timing.rate()));
+  json.attribute("ratio_to_floor", jsonNumber(timing.ratioToFloor()));
+  json.attribute("kernels_ms", timing.kernelMilliseconds());
+  json.attributeArray("commands", [&] {
+    for (const CommandSum &command : timing.commands)
+      json.object([&] {
+        json.attribute("kind", command.kind);
+        json.attribute("name", command.name);
+        json.attribute("launches", command.launches);
+        json.attribute("ms", command.milliseconds);
+        if (command.bytes == 0)
+          return;
+        json.attribute("bytes_per_element", command.bytesPerElement);
+        json.attribute("bytes", command.bytes);
+        json.attribute("gb_per_s", jsonNumber(command.rate()));
+        json.attribute("ratio", jsonNumber(command.rate() / timing.copy.rate));
+      });
+  });
+}
+
+static void printTimeText(const Timing &timing, llvm::raw_ostream &out) {
+  out << llvm::format("copy %.2f GB/s (%.0f MiB)\n", timing.copy.rate,
+                      static_cast<double>(timing.copy.bytes) / 0x1p20);
+  out << llvm::format("step %.4f ms (%d batches of %d), %.3f MB, %.2f GB/s, "
+                      "%.3f of the floor's time, host %.2f us\n",
+                      timing.step.milliseconds, int(timing.step.batches),
+                      int(timing.step.stepsPerBatch), timing.bytes * 1e-6,
+                      timing.rate(), timing.ratioToFloor(),
+                      timing.step.hostMicroseconds);
+  out << llvm::format("kernels %.4f ms\n", timing.kernelMilliseconds());
+  size_t width = 6;
+  std::vector<std::string> names;
+  for (const CommandSum &command : timing.commands) {
+    names.push_back(command.isKernel() ? command.name
+                                       : command.kind + " " + command.name);
+    width = std::max(width, names.back().size());
+  }
+  out << llvm::left_justify("kernel", width)
+      << " launches B/elem         MB         ms      GB/s ratio\n";
+  for (size_t i = 0; i < names.size(); ++i) {
+    const CommandSum &command = timing.commands[i];
+    out << llvm::left_justify(names[i], width)
+        << llvm::format(" %8d ", int(command.launches));
+    if (command.bytes == 0)
+      out << llvm::format("%6s %10s %10.4f %9s %5s\n", "-", "-",
+                          command.milliseconds, "-", "-");
+    else
+      out << llvm::format("%6.2f %10.3f %10.4f %9.2f %5.3f\n",
+                          command.bytesPerElement, command.bytes * 1e-6,
+                          command.milliseconds, command.rate(),
+                          command.rate() / timing.copy.rate);
+  }
 }
 
 static void printJson(const Report &report) {
@@ -68,13 +131,8 @@ static void printJson(const Report &report) {
           });
       });
     if (report.timing)
-      json.attributeObject("time", [&] {
-        json.attribute("copy_gb_per_s", report.timing->copyRate);
-        json.attribute("bytes", report.timing->bytes);
-        json.attribute("ms", report.timing->milliseconds);
-        json.attribute("gb_per_s", report.timing->rate());
-        json.attribute("ratio_to_floor", report.timing->ratioToFloor());
-      });
+      json.attributeObject("time",
+                           [&] { printTimeJson(*report.timing, json); });
   });
   llvm::outs() << "\n";
 }
@@ -90,11 +148,7 @@ static void printText(const Report &report) {
       << llvm::format("%.10g", report.norm) << ", scale "
       << llvm::format("%.10g", report.scale) << "\n";
   if (report.timing)
-    out << llvm::format("copy %.2f GB/s, bytes %.0f, %.4f ms, %.2f GB/s, "
-                        "%.3f of the floor's time\n",
-                        report.timing->copyRate, report.timing->bytes,
-                        report.timing->milliseconds, report.timing->rate(),
-                        report.timing->ratioToFloor());
+    printTimeText(*report.timing, out);
   if (!report.verified)
     return;
   const Comparison &verified = *report.verified;

@@ -6,22 +6,13 @@
 #define DFA_TOOLS_DFA_RUN_REPORT_H
 
 #include "Options.h"
+#include "execution/Timing.h"
 #include "support/Comparison.h"
 
 #include <optional>
 #include <string>
 
 namespace dfa::run {
-
-/// Time of a step beside what the same bytes cost in a plain copy.
-struct Timing {
-  double copyRate = 0; // GB/s, reads and writes together
-  double bytes = 0;    // a step
-  double milliseconds = 0;
-  double rate() const { return bytes / milliseconds * 1e-6; }
-  /// At least what memory allows for these bytes; 1 is as fast as a copy.
-  double ratioToFloor() const { return milliseconds * copyRate * 1e6 / bytes; }
-};
 
 struct Report {
   std::string target;

@@ -204,8 +204,8 @@ bool Source::hasGradient(int param, int64_t step, int64_t rank) const {
   return !fileHasGradients || find(param, step, rank);
 }
 
-void Source::gradient(int param, int64_t step, int64_t rank, int64_t begin,
-                      int64_t count, double *target) const {
+void Source::gradient(int param, int64_t step, int64_t rank, float scale,
+                      int64_t begin, int64_t count, double *target) const {
   const ParamSpec &spec = graph->params[param];
   Format format = graph->classes[static_cast<size_t>(spec.cls)].grad;
   if (!fileHasGradients) {
@@ -216,9 +216,11 @@ void Source::gradient(int param, int64_t step, int64_t rank, int64_t begin,
     for (int64_t done = 0; done < count; done += 256) {
       int64_t now = std::min<int64_t>(256, count - done);
       values.fill(begin + done, now, piece);
-      for (int64_t i = 0; i < now; ++i)
+      for (int64_t i = 0; i < now; ++i) {
+        float value = piece[i] * scale;
         target[done + i] =
-            format == Format::F32 ? piece[i] : roundToStorage(format, piece[i]);
+            format == Format::F32 ? value : roundToStorage(format, value);
+      }
     }
     return;
   }

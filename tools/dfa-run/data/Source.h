@@ -44,9 +44,10 @@ public:
   bool hasGradient(int param, int64_t step, int64_t rank) const;
 
   /// Gradient elements of logical indices [begin, begin + count), rounded to
-  /// the class's format; zeros if there is none.
-  void gradient(int param, int64_t step, int64_t rank, int64_t begin,
-                int64_t count, double *target) const;
+  /// the class's format; zeros if there is none. Seeded gradients are those of
+  /// a loss that was multiplied by `scale`; a file's are taken as they are.
+  void gradient(int param, int64_t step, int64_t rank, float scale,
+                int64_t begin, int64_t count, double *target) const;
 
   /// Whether ranks differ in their gradients.
   bool ranksDiffer() const { return rankSpecific || options.distinctGradients; }

@@ -44,22 +44,36 @@ static llvm::StringMap<double> countElements(ModuleOp module) {
   return elements;
 }
 
-/// What element kernels read and write, each as often as it is launched.
-static double countBytes(ModuleOp module) {
+/// What element kernels read and write in a step, each as often as it is
+/// launched. Of the elements of a class a rank has its shard.
+static std::vector<run::KernelTraffic> countTraffic(ModuleOp module) {
   llvm::StringMap<double> elements = countElements(module);
-  double bytes = 0;
+  double shards = 1;
+  module.walk([&](MeshOp mesh) {
+    if (AxisAttr axis = mesh.getAxis("shard"))
+      shards = static_cast<double>(axis.getSize());
+  });
+  std::vector<run::KernelTraffic> traffic;
   module.walk([&](LaunchElementsOp launch) {
+    Entry entry = launch->getParentOfType<EntryOp>().getKind();
     KernelOp kernel = module.lookupSymbol<KernelOp>(launch.getKernel());
-    if (!kernel)
+    if (!kernel || (entry != Entry::Reduce && entry != Entry::Finish))
       return;
     double perElement = 0;
     for (KernelArrayAttr array :
          kernel.getArrays().getAsRange<KernelArrayAttr>())
       perElement += (array.isRead() + array.isWritten()) *
                     array.getType().getIntOrFloatBitWidth() / 8.0;
-    bytes += perElement * elements.lookup(launch.getCls());
+    double bytes = perElement * elements.lookup(launch.getCls()) / shards;
+    std::string name = launch.getKernel().str();
+    for (run::KernelTraffic &row : traffic)
+      if (row.name == name) {
+        row.bytes += bytes;
+        return;
+      }
+    traffic.push_back({name, perElement, bytes});
   });
-  return bytes;
+  return traffic;
 }
 
 FailureOr<run::CompiledStep> run::compileKernels(ModuleOp module,
@@ -69,7 +83,7 @@ FailureOr<run::CompiledStep> run::compileKernels(ModuleOp module,
   if (failed(text))
     return failure();
   step.code.program = std::move(*text);
-  step.bytes = countBytes(module);
+  step.traffic = countTraffic(module);
   if (!chip.empty()) {
     CudaOptions options;
     options.chip = chip.str();

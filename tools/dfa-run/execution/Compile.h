@@ -14,9 +14,8 @@ struct CompiledStep {
   StepCode code;
   /// Owns the functions of the host.
   std::unique_ptr<mlir::dfa::HostKernels> host;
-  /// Bytes that the kernels read and write for all elements of a step, on one
-  /// rank that owns everything.
-  double bytes = 0;
+  /// What the element kernels of a step move on one rank.
+  std::vector<KernelTraffic> traffic;
 };
 
 /// Lowers levels A and B to kernels and the program, in place.

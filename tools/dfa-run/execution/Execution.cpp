@@ -7,7 +7,6 @@
 #include "support/ElementOrder.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -65,39 +64,6 @@ Status Execution::step() {
     Status status = rank.step();
     return status.ok() ? rank.synchronize() : status;
   });
-}
-
-Status Execution::timeSteps(int64_t count, double &milliseconds) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<double> times;
-  for (int64_t i = 0; i < count; ++i) {
-    double slowest = 0;
-    std::mutex mutex;
-    Status status = forAll([&](Rank &rank, int64_t) {
-      Clock::time_point begin = Clock::now();
-      Status done = rank.step();
-      if (done.ok())
-        done = rank.synchronize();
-      std::chrono::duration<double, std::milli> taken = Clock::now() - begin;
-      std::lock_guard<std::mutex> lock(mutex);
-      slowest = std::max(slowest, taken.count());
-      return done;
-    });
-    if (!status.ok())
-      return status;
-    times.push_back(slowest);
-  }
-  std::nth_element(times.begin(), times.begin() + times.size() / 2,
-                   times.end());
-  milliseconds = times[times.size() / 2];
-  return Status();
-}
-
-Status Execution::timeCopy(size_t bytes, double &rate) {
-  double seconds = 0;
-  Status status = ranks.front()->timeCopy(bytes, seconds);
-  rate = 2 * static_cast<double>(bytes) / seconds;
-  return status;
 }
 
 /// Copies elements of one width from memory order to logical order.

@@ -35,10 +35,9 @@ public:
   /// Runs a step and waits for it.
   Status step();
 
-  /// Times steps on the gradients that are in place: milliseconds, the median.
-  Status timeSteps(int64_t count, double &milliseconds);
-  /// Bytes a second that a copy reads and writes, on the first rank.
-  Status timeCopy(size_t bytes, double &rate);
+  /// Times a copy on the first rank, then steps and their commands on the
+  /// gradients that are in place.
+  Status timeAll(const std::vector<KernelTraffic> &traffic, Timing &timing);
 
   Status read(const std::string &role, int param, void *target) override;
   Status readControl(int field, double &value) override;
@@ -53,6 +52,10 @@ public:
 
 private:
   Status forAll(const std::function<Status(Rank &, int64_t)> &body);
+  Status timeBatch(int64_t count, double &milliseconds,
+                   std::vector<double> &hostMicroseconds);
+  Status timeSteps(StepTime &time);
+  Status timeCommands(std::vector<CommandSum> &commands);
   Status readStored(const std::string &role, int64_t replica, int param,
                     void *target);
   Status verifyParam(const Reference &reference, int param,

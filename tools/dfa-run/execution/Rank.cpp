@@ -5,7 +5,6 @@
 #include "execution/Rank.h"
 
 #include <algorithm>
-#include <chrono>
 
 using namespace dfa::run;
 
@@ -202,38 +201,6 @@ Status Rank::step() {
 Status Rank::synchronize() {
   return checkRuntime(dfa_rt_stream_synchronize(device, stream),
                       "waiting for the device");
-}
-
-Status Rank::timeCopy(size_t bytes, double &seconds) {
-  void *source = nullptr, *target = nullptr;
-  Status status = checkRuntime(dfa_rt_device_allocate(device, bytes, &source),
-                               "measuring the copy rate");
-  if (status.ok())
-    status = checkRuntime(dfa_rt_device_allocate(device, bytes, &target),
-                          "measuring the copy rate");
-  seconds = 0;
-  using Clock = std::chrono::steady_clock;
-  // The first round touches the memory; the best of the others counts.
-  for (int round = 0; round < 6 && status.ok(); ++round) {
-    status = synchronize();
-    Clock::time_point begin = Clock::now();
-    constexpr int copies = 4;
-    for (int i = 0; i < copies && status.ok(); ++i)
-      status = checkRuntime(
-          dfa_rt_device_copy(device, target, source, bytes, stream),
-          "measuring the copy rate");
-    if (status.ok())
-      status = synchronize();
-    double taken =
-        std::chrono::duration<double>(Clock::now() - begin).count() / copies;
-    if (round > 0 && (seconds == 0 || taken < seconds))
-      seconds = taken;
-  }
-  if (source)
-    dfa_rt_device_free(device, source, bytes);
-  if (target)
-    dfa_rt_device_free(device, target, bytes);
-  return status;
 }
 
 std::string Rank::deviceName() const { return dfa_rt_device_name(device); }

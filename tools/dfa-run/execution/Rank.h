@@ -8,6 +8,7 @@
 
 #include "data/Source.h"
 #include "dfa-rt/dfa_rt.h"
+#include "execution/Timing.h"
 #include "step/StepGraph.h"
 
 #include <functional>
@@ -64,8 +65,15 @@ public:
   Status readControl(const char *field, double &value);
   Status readSteps(int param, int64_t &steps);
 
-  /// Seconds that a copy of `bytes` on the device takes, the best of a few.
-  Status timeCopy(size_t bytes, double &seconds);
+  // RankTiming.cpp.
+  /// Times a copy on the device, the best of a few.
+  Status timeCopy(CopyTime &time);
+  /// Queues steps and times them: milliseconds a step, and what the host needs
+  /// to queue each of the first.
+  Status timeBatch(int64_t count, double &milliseconds,
+                   std::vector<double> &hostMicroseconds);
+  /// Times of a step's commands, summed by kind and name.
+  Status profile(std::vector<CommandSum> &sums);
   std::string deviceName() const;
   /// Lines about transport and groups; empty for one rank.
   std::string describeGroup() const;

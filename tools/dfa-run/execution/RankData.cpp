@@ -191,6 +191,10 @@ Status Rank::forEachParam(const std::function<Status(int)> &body) {
 }
 
 Status Rank::setGradients(const Source &source, int64_t step) {
+  double scale = 1;
+  Status read = readControl("scale", scale);
+  if (!read.ok())
+    return read;
   return forEachParam([&](int param) {
     const ParamSpec &spec = graph->params[param];
     bool present = source.hasGradient(param, step, options.rank);
@@ -201,7 +205,8 @@ Status Rank::setGradients(const Source &source, int64_t step) {
     if (!status.ok())
       return status;
     std::vector<double> values(static_cast<size_t>(spec.elements));
-    source.gradient(param, step, options.rank, 0, spec.elements, values.data());
+    source.gradient(param, step, options.rank, static_cast<float>(scale), 0,
+                    spec.elements, values.data());
     return write("grad", param, values.data());
   });
 }

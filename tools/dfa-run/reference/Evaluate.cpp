@@ -65,8 +65,9 @@ void Reference::loadArgument(const Node &node, const BlockPlace &place,
                              Block &target) const {
   const Binding &argument = graph.arguments[node.argument];
   if (argument.role == "grad") {
-    source.gradient(place.param, done, place.rank, place.begin, place.count,
-                    target.value);
+    float lossScale = static_cast<float>(controlNow.value(control_scale));
+    source.gradient(place.param, done, place.rank, lossScale, place.begin,
+                    place.count, target.value);
     std::fill_n(target.terms, place.count, 0.0);
     return;
   }
