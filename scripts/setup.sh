@@ -139,7 +139,8 @@ install_ptxas() {
   ptxas=$(find_ptxas)
   if [ -z "$ptxas" ]; then
     say "no CUDA toolkit found; installing ptxas from PyPI (nvidia-cuda-nvcc)"
-    pip_install 'nvidia-cuda-nvcc>=13,<14'
+    # Pinned: register budgets in test/Target are those of this assembler.
+    pip_install 'nvidia-cuda-nvcc==13.0.88'
     ptxas=$(echo "$PWD/$venv"/lib/python3*/site-packages/nvidia/cu13/bin/ptxas)
     [ -x "$ptxas" ] || { say "nvidia-cuda-nvcc has no ptxas"; exit 1; }
   fi

@@ -119,7 +119,11 @@ Expected<std::string> mlir::dfa::assemblePtx(StringRef ptxas, StringRef ptx,
 
 Expected<std::string> mlir::dfa::makeFatbin(StringRef ptxas, StringRef ptx,
                                             StringRef cubin, StringRef chip) {
-  SmallString<128> tool(sys::path::parent_path(ptxas));
+  // Beside the program itself, not beside a link to it.
+  SmallString<128> program(ptxas);
+  if (sys::fs::real_path(ptxas, program))
+    program = ptxas;
+  SmallString<128> tool(sys::path::parent_path(program));
   sys::path::append(tool, "fatbinary");
   if (!sys::fs::can_execute(tool))
     return createStringError("expects fatbinary beside ptxas, but there is no "
