@@ -7,7 +7,7 @@
 
 import numpy as np
 import pytest
-from conftest import need_gpus
+from gpus import need_gpus
 from run_step import Step, keyed, run
 
 torch = pytest.importorskip("torch")

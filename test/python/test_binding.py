@@ -19,9 +19,9 @@ import threading
 import dfa
 import numpy as np
 import pytest
-from conftest import GPUS
 from dfa import _core
 from dfa._binding import StepFacts
+from gpus import GPUS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ADAMW = (ROOT / "examples" / "adamw.mlir").read_text()

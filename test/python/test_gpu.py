@@ -9,7 +9,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import need_gpus
+from gpus import need_gpus
 from run_step import ADAM, PROGRAM, Step, keyed, run
 
 pytestmark = pytest.mark.usefixtures("gpu")
