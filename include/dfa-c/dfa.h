@@ -85,8 +85,7 @@ DFA_C_API void dfa_text_release(dfa_text_t *text);
  * "builtin.module(...)" around it), and prints the module. `source` names the
  * text in diagnostics. */
 DFA_C_API dfa_status_t dfa_run_passes(const char *text, size_t length,
-                                      const char *source,
-                                      const char *pipeline,
+                                      const char *source, const char *pipeline,
                                       dfa_text_t **result,
                                       dfa_diagnostics_t *diagnostics);
 

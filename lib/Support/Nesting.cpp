@@ -54,8 +54,7 @@ LogicalResult Scanner::fail(size_t at, const Twine &what) const {
   StringRef before = text.take_front(at);
   size_t line = before.count('\n') + 1;
   size_t column = at - (before.rfind('\n') + 1) + 1;
-  errors << name << ":" << line << ":" << column << ": error: " << what
-         << "\n";
+  errors << name << ":" << line << ":" << column << ": error: " << what << "\n";
   return failure();
 }
 

@@ -33,8 +33,7 @@ static bool hasArgument(int argc, char **argv, StringRef name) {
 }
 
 int dfa::runOptMain(int argc, char **argv, StringRef description,
-                    DialectRegistry &registry,
-                    StringRef ourOptions) {
+                    DialectRegistry &registry, StringRef ourOptions) {
   hideCodegenOptions();
   llvm::cl::SetVersionPrinter([](raw_ostream &os) {
     os << "dfa " << DFA_VERSION_STRING << " (LLVM " << LLVM_VERSION_STRING
@@ -43,15 +42,13 @@ int dfa::runOptMain(int argc, char **argv, StringRef description,
   std::string text = description.str();
   if (hasArgument(argc, argv, "help"))
     text += ourOptions.str();
-  auto [input, output] =
-      registerAndParseCLIOptions(argc, argv, text, registry);
+  auto [input, output] = registerAndParseCLIOptions(argc, argv, text, registry);
   // A report goes to stdout; the module then only where -o says.
   if (hasArgument(argc, argv, "dfa-report") && !hasArgument(argc, argv, "o"))
     output = "/dev/null";
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
-    return asMainReturnCode(
-        MlirOptMain(argc, argv, input, output, registry));
+    return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
 
   llvm::InitLLVM init(argc, argv);
   std::string message;
@@ -62,8 +59,7 @@ int dfa::runOptMain(int argc, char **argv, StringRef description,
   }
   if (failed(checkNesting(buffer->getMemBufferRef(), llvm::errs())))
     return EXIT_FAILURE;
-  std::unique_ptr<llvm::ToolOutputFile> file =
-      openOutputFile(output, &message);
+  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(output, &message);
   if (!file) {
     llvm::errs() << message << "\n";
     return EXIT_FAILURE;

@@ -227,8 +227,7 @@ dfa_rt_status_t dfa_rt_timer_elapsed(const dfa_rt_timer_t *begin,
     DFA_RT_TRY(required(end, "end"));
     DFA_RT_TRY(required(milliseconds, "milliseconds"));
     if (begin->device != end->device)
-      return DFA_RT_ERROR(InvalidArgument,
-                          "expects two timers of one device");
+      return DFA_RT_ERROR(InvalidArgument, "expects two timers of one device");
     return end->device->elapsed(begin->event.get(), end->event.get(),
                                 *milliseconds);
   });

@@ -143,8 +143,7 @@ public:
     for (Event event : {begin, end})
       DFA_RT_TRY(DFA_CUDA(eventSynchronize, event.handle));
     float taken = 0;
-    DFA_RT_TRY(
-        DFA_CUDA(eventElapsedTime, &taken, begin.handle, end.handle));
+    DFA_RT_TRY(DFA_CUDA(eventElapsedTime, &taken, begin.handle, end.handle));
     milliseconds = taken;
     return Status();
   }
@@ -273,10 +272,10 @@ public:
     Scope scope(*this);
     DFA_RT_TRY(scope.status);
     ControlLaunch a = arguments;
-    void *parameters[] = {
-        &a.control,    &a.partials,   &a.partialStride, &a.atoms,    &a.groups,
-        &a.groupStats, &a.groupCount, &a.localSums,     &a.gathered, &a.ranks,
-        &a.atomGroups};
+    void *parameters[] = {&a.control,    &a.partials,  &a.partialStride,
+                          &a.atoms,      &a.groups,    &a.groupStats,
+                          &a.groupCount, &a.localSums, &a.gathered,
+                          &a.ranks,      &a.atomGroups};
     return start(function, 1, DFA_RT_CONTROL_BLOCK, parameters, stream);
   }
 

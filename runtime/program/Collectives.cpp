@@ -93,8 +93,7 @@ Status Executor::execute<CommandKind::collective>(const Command &command,
   return Status();
 }
 
-Transfer Executor::arrayTransfer(const Command &command,
-                                 int64_t bucket) const {
+Transfer Executor::arrayTransfer(const Command &command, int64_t bucket) const {
   int64_t classIndex = command.get(Field::collective_class);
   int64_t source = command.get(Field::collective_source);
   const ClassInfo &info = state.tables.classes[classIndex];
@@ -230,8 +229,7 @@ Executor::SumsRows Executor::sumsRows(const ProgramEntry &entry, int64_t acc,
 
 Transfer Executor::sumsTransfer(const ProgramEntry &entry,
                                 const Command &command) const {
-  SumsRows sums =
-      sumsRows(entry, command.get(Field::collective_acc), &command);
+  SumsRows sums = sumsRows(entry, command.get(Field::collective_acc), &command);
   Transfer what;
   what.axis = command.get(Field::collective_axis);
   what.kind = kindOf(command);

@@ -103,7 +103,8 @@ private:
                     const Command *upTo) const;
   Status checkCollective(const Command &command) const;
   Transfer arrayTransfer(const Command &command, int64_t bucket) const;
-  Transfer sumsTransfer(const ProgramEntry &entry, const Command &command) const;
+  Transfer sumsTransfer(const ProgramEntry &entry,
+                        const Command &command) const;
   Transfer presenceTransfer(const Command &command, size_t classIndex) const;
   Status transfer(const Transfer &what, const void *send, void *recv,
                   Stream on);

@@ -79,8 +79,9 @@ public:
                    Stream stream);
 
   /// Issues an entry as `run` does without replay, with timers around every
-  /// command, and waits: the times of its commands in the order of issue. Timers
-  /// cost time themselves, a few microseconds a command. Refused in a capture.
+  /// command, and waits: the times of its commands in the order of issue.
+  /// Timers cost time themselves, a few microseconds a command. Refused in a
+  /// capture.
   Result<std::vector<CommandTime>> profile(int64_t entry, Stream stream);
 
   // Control fields by name, as f64 (integers up to 2^53 are exact).

@@ -76,11 +76,10 @@ Result<Tables> Tables::fromLayout(const Program &program,
          ++row) {
       const layout::Segment &segment = rank.segments[row];
       uint32_t group = plan.params()[segment.param].group;
-      info.segments.push_back({segment.elements, segment.firstAtom,
-                               segment.atoms, group, segment.bucket,
-                               segment.shardOffset, segment.fullOffset,
-                               plan.placements()[segment.param].elements,
-                               segment.paramOffset});
+      info.segments.push_back(
+          {segment.elements, segment.firstAtom, segment.atoms, group,
+           segment.bucket, segment.shardOffset, segment.fullOffset,
+           plan.placements()[segment.param].elements, segment.paramOffset});
     }
     // Rows hold addresses of the local parts, in full arrays too: offsets of
     // the full table count from there.

@@ -83,8 +83,8 @@ Status Executor::warmUp(Stream stream) {
       axis->label(labelOf(what.kind), -1);
       bool gathers = what.kind == CollectiveKind::AllGather;
       bool reduces = what.kind == CollectiveKind::ReduceScatter;
-      DFA_RT_TRY(transfer(what, gathers ? part : whole,
-                          reduces ? part : whole, stream));
+      DFA_RT_TRY(transfer(what, gathers ? part : whole, reduces ? part : whole,
+                          stream));
     }
     // After a barrier along every axis no rank is connecting any more: that
     // would also fail beside a recording of another rank of this process.

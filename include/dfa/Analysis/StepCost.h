@@ -21,10 +21,10 @@ struct ArrayCost {
 
 struct KernelCost {
   std::string name;
-  int64_t launches = 0;        // in one step
-  double bytesPerElement = 0;  // of its class; 0 for scalar kernels
+  int64_t launches = 0;       // in one step
+  double bytesPerElement = 0; // of its class; 0 for scalar kernels
   SmallVector<ArrayCost> reads, writes;
-  int64_t localElements = 0;   // on one rank, over all launches
+  int64_t localElements = 0; // on one rank, over all launches
 };
 
 struct CollectiveCost {

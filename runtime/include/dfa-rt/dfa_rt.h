@@ -107,9 +107,8 @@ typedef struct dfa_rt_device_counters {
   int64_t graphs_instantiated;
   int64_t launches;
 } dfa_rt_device_counters_t;
-DFA_RT_API dfa_rt_status_t
-dfa_rt_device_get_counters(const dfa_rt_device_t *device,
-                           dfa_rt_device_counters_t *counters);
+DFA_RT_API dfa_rt_status_t dfa_rt_device_get_counters(
+    const dfa_rt_device_t *device, dfa_rt_device_counters_t *counters);
 
 /* Device memory and copies, for tools that have no framework. Copies may go
  * in any direction; they do not wait. */
@@ -147,8 +146,7 @@ DFA_RT_API dfa_rt_status_t dfa_rt_timer_elapsed(const dfa_rt_timer_t *begin,
 /* === Programs ============================================================ */
 
 /* Reads the text form (program.def). `source` names it in messages. */
-DFA_RT_API dfa_rt_status_t dfa_rt_program_parse(const char *text,
-                                                size_t length,
+DFA_RT_API dfa_rt_status_t dfa_rt_program_parse(const char *text, size_t length,
                                                 const char *source,
                                                 dfa_rt_program_t **program);
 DFA_RT_API void dfa_rt_program_release(dfa_rt_program_t *program);
@@ -292,8 +290,7 @@ dfa_rt_group_axis(dfa_rt_group_t *group, const char *name,
 DFA_RT_API dfa_rt_status_t dfa_rt_group_agree(dfa_rt_group_t *group,
                                               const char *text);
 /* Tells all ranks that this one cannot go on. */
-DFA_RT_API void dfa_rt_group_report(dfa_rt_group_t *group,
-                                    const char *reason);
+DFA_RT_API void dfa_rt_group_report(dfa_rt_group_t *group, const char *reason);
 /* Lines about transport, interface and groups; valid as long as the handle. */
 DFA_RT_API const char *dfa_rt_group_describe(dfa_rt_group_t *group);
 
@@ -340,9 +337,8 @@ typedef struct dfa_rt_optimizer_options {
   bool replay; /* record each entry once, then replay it */
 } dfa_rt_optimizer_options_t;
 
-DFA_RT_API dfa_rt_status_t
-dfa_rt_optimizer_create(const dfa_rt_optimizer_options_t *options,
-                        dfa_rt_optimizer_t **optimizer);
+DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_create(
+    const dfa_rt_optimizer_options_t *options, dfa_rt_optimizer_t **optimizer);
 /* Waits for the work it started. Recordings of others that contain its work
  * keep its memory until they go. */
 DFA_RT_API void dfa_rt_optimizer_release(dfa_rt_optimizer_t *optimizer);
@@ -358,26 +354,24 @@ DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_bind_segments(
     dfa_rt_optimizer_t *optimizer, int64_t class_index, int64_t array,
     void *const *addresses, int64_t count);
 /* Puts one bucket (counted within the class) at `address`; before prepare. */
-DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_bind_bucket(
-    dfa_rt_optimizer_t *optimizer, int64_t class_index, int64_t array,
-    int64_t bucket, void *address);
+DFA_RT_API dfa_rt_status_t
+dfa_rt_optimizer_bind_bucket(dfa_rt_optimizer_t *optimizer, int64_t class_index,
+                             int64_t array, int64_t bucket, void *address);
 /* Where a segment lies; null if it has no elements on this rank. */
 DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_segment_address(
     dfa_rt_optimizer_t *optimizer, int64_t class_index, int64_t array,
     int64_t segment, void **address);
 
 /* Hyper-parameters: a row a group, a column for each name of the program. */
-DFA_RT_API dfa_rt_status_t
-dfa_rt_optimizer_set_hyper(dfa_rt_optimizer_t *optimizer, int64_t group,
-                           int64_t column, double value);
+DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_set_hyper(
+    dfa_rt_optimizer_t *optimizer, int64_t group, int64_t column, double value);
 DFA_RT_API dfa_rt_status_t
 dfa_rt_optimizer_get_hyper(dfa_rt_optimizer_t *optimizer, int64_t group,
                            int64_t column, double *value);
 /* Says whether a parameter has a gradient in the coming step. */
 DFA_RT_API dfa_rt_status_t
-dfa_rt_optimizer_set_present(dfa_rt_optimizer_t *optimizer,
-                             int64_t class_index, int64_t segment,
-                             bool present);
+dfa_rt_optimizer_set_present(dfa_rt_optimizer_t *optimizer, int64_t class_index,
+                             int64_t segment, bool present);
 /* Uploads what changed on the host, in stream order; needed only before the
  * replay of a recording of somebody else. */
 DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_push(dfa_rt_optimizer_t *optimizer,
@@ -385,8 +379,7 @@ DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_push(dfa_rt_optimizer_t *optimizer,
 
 /* Allocates, loads kernels, records; waits until the device is ready. */
 DFA_RT_API dfa_rt_status_t
-dfa_rt_optimizer_prepare(dfa_rt_optimizer_t *optimizer,
-                         dfa_rt_stream_t stream);
+dfa_rt_optimizer_prepare(dfa_rt_optimizer_t *optimizer, dfa_rt_stream_t stream);
 /* Runs an entry on the stream, without waiting; during a capture of that
  * stream it is recorded. */
 DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_run(dfa_rt_optimizer_t *optimizer,
@@ -401,9 +394,9 @@ DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_run_bucket(
 /* One command of a profiled run: inside of for_each_bucket, once a bucket.
  * Strings are valid during the callback. */
 typedef struct dfa_rt_command_time {
-  int64_t command;     /* its index in the entry */
-  const char *kind;    /* its word in program.def */
-  const char *name;    /* kernel, kind of collective, event, array, table, axis */
+  int64_t command;  /* its index in the entry */
+  const char *kind; /* its word in program.def */
+  const char *name; /* kernel, kind of collective, event, array, table, axis */
   int64_t class_index; /* -1: none */
   int64_t bucket;      /* counted within the class; -1: all */
   int32_t stream;      /* 0 compute, 1 comm */
@@ -426,13 +419,11 @@ DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_profile(
 DFA_RT_API dfa_rt_status_t
 dfa_rt_optimizer_set_control(dfa_rt_optimizer_t *optimizer, const char *field,
                              double value, dfa_rt_stream_t stream);
+DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_mirror_control(
+    dfa_rt_optimizer_t *optimizer, const char *field, double *value);
 DFA_RT_API dfa_rt_status_t
-dfa_rt_optimizer_mirror_control(dfa_rt_optimizer_t *optimizer,
-                                const char *field, double *value);
-DFA_RT_API dfa_rt_status_t
-dfa_rt_optimizer_fetch_control(dfa_rt_optimizer_t *optimizer,
-                               const char *field, double *value,
-                               dfa_rt_stream_t stream);
+dfa_rt_optimizer_fetch_control(dfa_rt_optimizer_t *optimizer, const char *field,
+                               double *value, dfa_rt_stream_t stream);
 
 /* Where a control field, a hyper-parameter or a step count lies in device
  * memory, after prepare. Writes of the caller's own, in stream order, reach the
@@ -443,10 +434,9 @@ DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_control_address(
 DFA_RT_API dfa_rt_status_t
 dfa_rt_optimizer_hyper_address(dfa_rt_optimizer_t *optimizer, int64_t group,
                                int64_t column, void **address);
-DFA_RT_API dfa_rt_status_t
-dfa_rt_optimizer_step_address(dfa_rt_optimizer_t *optimizer,
-                              int64_t class_index, int64_t segment,
-                              void **address);
+DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_step_address(
+    dfa_rt_optimizer_t *optimizer, int64_t class_index, int64_t segment,
+    void **address);
 
 /* Step counts of segments; both wait. */
 DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_fetch_step(

@@ -23,12 +23,8 @@ int FakeDriver::enter(const char *call, bool needsContext) {
     violations.push_back(std::string(call) + " without a context");
   if (needsContext && captureMode != CU_STREAM_CAPTURE_MODE_RELAXED)
     violations.push_back(std::string(call) + " in a strict capture mode");
-  std::map<std::string, int>::iterator failure = failures.find(call);
-  if (failure == failures.end())
-    return CUDA_SUCCESS;
-  int code = failure->second;
-  failures.erase(failure);
-  return code;
+  std::map<std::string, int>::node_type failure = failures.extract(call);
+  return failure ? failure.mapped() : CUDA_SUCCESS;
 }
 
 void FakeDriver::issue(FakeStream *stream, std::function<void()> work) {

@@ -71,8 +71,8 @@ public:
   std::string image;                   // bytes of the last module
   std::set<void *> deviceMemory;
   std::set<void *> hostMemory;
-  double clock = 0; // ms; every launch takes one, every copy a half
-  int timers = 0;   // events with timing made so far
+  double clock = 0;    // ms; every launch takes one, every copy a half
+  int timers = 0;      // events with timing made so far
   int liveHandles = 0; // streams, events, modules, graphs
   int contextDepth = 0;
   int retained = 0;

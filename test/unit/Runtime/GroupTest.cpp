@@ -215,10 +215,10 @@ TEST(Group, TwoGlooRanksStepTogether) {
 
 // What the stand-in does; the hook is a plain function.
 struct FakeNcclPlan {
-  std::atomic<int> scatters[2];   // calls of each rank so far
-  std::atomic<int> failing;       // which of them fails; 0: none
-  std::atomic<int> failingRank;   // -1: on all ranks
-  std::atomic<int> aborts;        // that returned
+  std::atomic<int> scatters[2]; // calls of each rank so far
+  std::atomic<int> failing;     // which of them fails; 0: none
+  std::atomic<int> failingRank; // -1: on all ranks
+  std::atomic<int> aborts;      // that returned
 } plan;
 
 int fakeNcclHook(const char *call, int rank, void *) {

@@ -157,8 +157,7 @@ TEST(Profile, LoopsGiveARowABucketAndNameTheStream) {
 
 TEST(Profile, CapturesAndUnknownEntriesAreRefused) {
   std::shared_ptr<Device> device = createCpuDevice(1);
-  std::unique_ptr<Optimizer> optimizer =
-      make(device, localProgram, kernels());
+  std::unique_ptr<Optimizer> optimizer = make(device, localProgram, kernels());
   Stream stream;
   ASSERT_TRUE(device->createStream(stream).ok());
   ASSERT_TRUE(device->beginCapture(stream).ok());

@@ -106,36 +106,40 @@ Status ThreadCommunicator::reduceScatter(const void *send, void *recv,
 Status ThreadCommunicator::allReduce(const void *send, void *recv,
                                      int64_t count, DataType type, ReduceOp op,
                                      Stream stream) {
-  return post(format("allReduce type %d", int(type)), send, count, stream, [=](ThreadGroup &group) {
-    std::vector<char> result;
-    reduceAs(type, group.send, 0, count, op, result);
-    group.leave();
-    std::memcpy(recv, result.data(), result.size());
-  });
+  return post(format("allReduce type %d", int(type)), send, count, stream,
+              [=](ThreadGroup &group) {
+                std::vector<char> result;
+                reduceAs(type, group.send, 0, count, op, result);
+                group.leave();
+                std::memcpy(recv, result.data(), result.size());
+              });
 }
 
 Status ThreadCommunicator::allGather(const void *send, void *recv,
                                      int64_t count, DataType type,
                                      Stream stream) {
-  return post(format("allGather type %d", int(type)), send, count, stream, [=](ThreadGroup &group) {
-    size_t bytes = count * sizeOf(type);
-    std::vector<char> result(bytes * group.size);
-    for (int rank = 0; rank < group.size; ++rank)
-      std::memcpy(result.data() + rank * bytes, group.send[rank], bytes);
-    group.leave();
-    std::memcpy(recv, result.data(), result.size());
-  });
+  return post(format("allGather type %d", int(type)), send, count, stream,
+              [=](ThreadGroup &group) {
+                size_t bytes = count * sizeOf(type);
+                std::vector<char> result(bytes * group.size);
+                for (int rank = 0; rank < group.size; ++rank)
+                  std::memcpy(result.data() + rank * bytes, group.send[rank],
+                              bytes);
+                group.leave();
+                std::memcpy(recv, result.data(), result.size());
+              });
 }
 
 Status ThreadCommunicator::broadcast(const void *send, void *recv,
                                      int64_t count, DataType type, int root,
                                      Stream stream) {
-  return post(format("broadcast type %d", int(type)), send, count, stream, [=](ThreadGroup &group) {
-    std::vector<char> result(count * sizeOf(type));
-    std::memcpy(result.data(), group.send[root], result.size());
-    group.leave();
-    std::memcpy(recv, result.data(), result.size());
-  });
+  return post(format("broadcast type %d", int(type)), send, count, stream,
+              [=](ThreadGroup &group) {
+                std::vector<char> result(count * sizeOf(type));
+                std::memcpy(result.data(), group.send[root], result.size());
+                group.leave();
+                std::memcpy(recv, result.data(), result.size());
+              });
 }
 
 Status ThreadCommunicator::barrier(Stream stream) {

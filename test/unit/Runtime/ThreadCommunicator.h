@@ -76,8 +76,7 @@ public:
 
 private:
   Status post(const std::string &word, const void *send, int64_t count,
-              Stream stream,
-              std::function<void(ThreadGroup &)> read);
+              Stream stream, std::function<void(ThreadGroup &)> read);
 
   Device &device;
   std::shared_ptr<ThreadGroup> group;

@@ -10,9 +10,9 @@ using namespace mlir::dfa;
 
 /// Parses a bare word of an enumeration; says which words there are.
 template <typename Enum>
-static FailureOr<Enum>
-parseWord(OpAsmParser &parser, std::optional<Enum> (*symbolize)(StringRef),
-          StringRef what) {
+static FailureOr<Enum> parseWord(OpAsmParser &parser,
+                                 std::optional<Enum> (*symbolize)(StringRef),
+                                 StringRef what) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef word;
   if (parser.parseKeyword(&word))
@@ -52,14 +52,13 @@ ParseResult dfa::parseAxes(OpAsmParser &parser, ArrayAttr &axes) {
 
 void dfa::printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
   printer << "(";
-  llvm::interleaveComma(axes.getAsRange<AxisAttr>(), printer,
-                        [&](AxisAttr axis) {
-                          printer.printKeywordOrString(axis.getName());
-                          printer << " = " << axis.getSize();
-                          if (axis.getTransport() != Transport::Any)
-                            printer << " via "
-                                    << stringifyTransport(axis.getTransport());
-                        });
+  llvm::interleaveComma(
+      axes.getAsRange<AxisAttr>(), printer, [&](AxisAttr axis) {
+        printer.printKeywordOrString(axis.getName());
+        printer << " = " << axis.getSize();
+        if (axis.getTransport() != Transport::Any)
+          printer << " via " << stringifyTransport(axis.getTransport());
+      });
   printer << ")";
 }
 
@@ -74,9 +73,8 @@ ParseResult dfa::parseStates(OpAsmParser &parser, ArrayAttr &states) {
         "storage format none, f64, f32, f16, bf16 or remainder");
     if (failed(format))
       return failure();
-    list.push_back(StateAttr::get(parser.getContext(),
-                                  parser.getBuilder().getStringAttr(name),
-                                  *format));
+    list.push_back(StateAttr::get(
+        parser.getContext(), parser.getBuilder().getStringAttr(name), *format));
     return success();
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseState))
@@ -87,19 +85,19 @@ ParseResult dfa::parseStates(OpAsmParser &parser, ArrayAttr &states) {
 
 void dfa::printStates(OpAsmPrinter &printer, Operation *, ArrayAttr states) {
   printer << "[";
-  llvm::interleaveComma(states.getAsRange<StateAttr>(), printer,
-                        [&](StateAttr state) {
-                          printer.printKeywordOrString(state.getName());
-                          printer << " : " << stringifyFormat(state.getFormat());
-                        });
+  llvm::interleaveComma(
+      states.getAsRange<StateAttr>(), printer, [&](StateAttr state) {
+        printer.printKeywordOrString(state.getName());
+        printer << " : " << stringifyFormat(state.getFormat());
+      });
   printer << "]";
 }
 
 ParseResult dfa::parseCombines(OpAsmParser &parser, ArrayAttr &combines) {
   SmallVector<Attribute> list;
   auto parseOne = [&]() -> ParseResult {
-    FailureOr<Combine> kind = parseWord<Combine>(
-        parser, symbolizeCombine, "accumulator kind sum or max");
+    FailureOr<Combine> kind = parseWord<Combine>(parser, symbolizeCombine,
+                                                 "accumulator kind sum or max");
     if (failed(kind))
       return failure();
     list.push_back(CombineAttr::get(parser.getContext(), *kind));
@@ -114,10 +112,9 @@ ParseResult dfa::parseCombines(OpAsmParser &parser, ArrayAttr &combines) {
 void dfa::printCombines(OpAsmPrinter &printer, Operation *,
                         ArrayAttr combines) {
   printer << "[";
-  llvm::interleaveComma(combines.getAsRange<CombineAttr>(), printer,
-                        [&](CombineAttr kind) {
-                          printer << stringifyCombine(kind.getValue());
-                        });
+  llvm::interleaveComma(
+      combines.getAsRange<CombineAttr>(), printer,
+      [&](CombineAttr kind) { printer << stringifyCombine(kind.getValue()); });
   printer << "]";
 }
 
@@ -155,9 +152,8 @@ ParseResult dfa::parseParts(OpAsmParser &parser, ArrayAttr &parts) {
 
 void dfa::printParts(OpAsmPrinter &printer, Operation *, ArrayAttr parts) {
   printer << "[";
-  llvm::interleaveComma(parts.getAsRange<PartAttr>(), printer,
-                        [&](PartAttr part) {
-                          printer << stringifyPart(part.getValue());
-                        });
+  llvm::interleaveComma(
+      parts.getAsRange<PartAttr>(), printer,
+      [&](PartAttr part) { printer << stringifyPart(part.getValue()); });
   printer << "]";
 }

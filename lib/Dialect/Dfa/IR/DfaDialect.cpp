@@ -79,11 +79,10 @@ static LogicalResult verifyControlField(Operation *op, NamedAttribute entry) {
            << entry.getValue();
   if (!value.getValue().isSignedIntN(type.getIntOrFloatBitWidth()))
     return op->emitOpError("expects control field '")
-           << entry.getName().getValue() << "' to fit " << type
-           << ", but got " << value;
+           << entry.getName().getValue() << "' to fit " << type << ", but got "
+           << value;
   StringRef bound = getFieldBound(
-      entry.getName(),
-      static_cast<double>(value.getValue().getSExtValue()));
+      entry.getName(), static_cast<double>(value.getValue().getSExtValue()));
   if (!bound.empty())
     return op->emitOpError("expects control field '")
            << entry.getName().getValue() << "' to be " << bound << ", but got "
@@ -137,10 +136,8 @@ LogicalResult DfaDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                     argument, attribute);
 }
 
-LogicalResult
-DfaDialect::verifyRegionResultAttribute(Operation *op, unsigned,
-                                        unsigned result,
-                                        NamedAttribute attribute) {
+LogicalResult DfaDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
   auto function = cast<FunctionOpInterface>(op);
   return verifyRole(op, function.getResultTypes()[result], "result", result,
                     attribute);

@@ -26,8 +26,7 @@ static Value toF32(OpBuilder &builder, Location loc, Value value) {
 }
 
 /// An f32 value as `type`, rounded to nearest even if that is narrower.
-static Value fromF32(OpBuilder &builder, Location loc, Value value,
-                     Type type) {
+static Value fromF32(OpBuilder &builder, Location loc, Value value, Type type) {
   unsigned width = cast<FloatType>(type).getWidth();
   if (width == 32)
     return value;
@@ -64,8 +63,8 @@ Values UnscaleOp::emitElement(OpBuilder &builder, ValueRange elements,
 
 Values ClipOp::emitElement(OpBuilder &builder, ValueRange elements,
                            ValueRange scalars) {
-  Value factor = ClipFactorOp::create(builder, getLoc(), scalars[0],
-                                      scalars[1]);
+  Value factor =
+      ClipFactorOp::create(builder, getLoc(), scalars[0], scalars[1]);
   return {arith::MulFOp::create(builder, getLoc(), elements[0],
                                 toF32(builder, getLoc(), factor))};
 }
@@ -76,8 +75,8 @@ Values ClipValueOp::emitElement(OpBuilder &builder, ValueRange elements,
   Value bound = toF32(builder, loc, scalars[0]);
   Value low = arith::NegFOp::create(builder, loc, bound);
   Value x = elements[0];
-  Value above = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT,
-                                      x, bound);
+  Value above =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, x, bound);
   Value below =
       arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, low);
   Value capped = arith::SelectOp::create(builder, loc, above, bound, x);
@@ -98,8 +97,8 @@ Values EncodeOp::emitElement(OpBuilder &builder, ValueRange elements,
   // 16 bits are kept as they are and read back as a signed correction.
   Type i32 = builder.getI32Type(), i16 = builder.getI16Type();
   Value bits = arith::BitcastOp::create(builder, loc, i32, elements[0]);
-  Value rounded = arith::AddIOp::create(
-      builder, loc, bits, constantInt(builder, loc, 0x8000, 32));
+  Value rounded = arith::AddIOp::create(builder, loc, bits,
+                                        constantInt(builder, loc, 0x8000, 32));
   Value shifted = arith::ShRUIOp::create(builder, loc, rounded,
                                          constantInt(builder, loc, 16, 32));
   Value high = arith::TruncIOp::create(builder, loc, i16, shifted);
@@ -137,8 +136,8 @@ Values AccumulateOp::emitElement(OpBuilder &builder, ValueRange elements,
   Value input = toF32(builder, loc, elements[0]);
   Value held = toF32(builder, loc, elements[1]);
   Value sum = arith::AddFOp::create(builder, loc, held, input);
-  Value generation = LoadControlOp::create(builder, loc, builder.getI32Type(),
-                                           "generation");
+  Value generation =
+      LoadControlOp::create(builder, loc, builder.getI32Type(), "generation");
   Value own = LoadSegmentOp::create(builder, loc, builder.getI32Type(),
                                     SegmentField::Generation);
   Value further = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,

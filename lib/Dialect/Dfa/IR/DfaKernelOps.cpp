@@ -54,15 +54,14 @@ LogicalResult SegmentKernelOp::verifySymbolUses(SymbolTableCollection &tables) {
 }
 
 /// The region's block ends in a dfa.yield of the expected types.
-static LogicalResult verifyYield(Operation *op, Region &region,
-                                 StringRef what, TypeRange expected) {
+static LogicalResult verifyYield(Operation *op, Region &region, StringRef what,
+                                 TypeRange expected) {
   auto yield = dyn_cast<YieldOp>(region.front().getTerminator());
   if (!yield)
     return op->emitOpError("expects ") << what << " to end in 'dfa.yield'";
   if (TypeRange(yield.getValues()) != expected)
     return yield.emitOpError("expects values of types (")
-           << expected << "), but got (" << TypeRange(yield.getValues())
-           << ")";
+           << expected << "), but got (" << TypeRange(yield.getValues()) << ")";
   return success();
 }
 
@@ -82,8 +81,7 @@ LogicalResult KernelOp::verifyRegions() {
   if (!uniform || uniform.getValues().empty() ||
       !uniform.getValues().front().getType().isInteger(1))
     return emitOpError("expects 'uniform' to yield an i1 predicate first");
-  SmallVector<Type> arguments(
-      llvm::drop_begin(uniform.getValues().getTypes()));
+  SmallVector<Type> arguments(llvm::drop_begin(uniform.getValues().getTypes()));
   SmallVector<Type> results;
   for (auto array : getArrays().getAsRange<KernelArrayAttr>()) {
     if (array.isRead())
@@ -140,8 +138,7 @@ static LogicalResult verifySlot(Operation *op, int64_t slot, int64_t limit) {
 }
 
 static LogicalResult verifyScratchType(Operation *op, Type type) {
-  if (type.isF64() || type.isF32() || type.isInteger(64) ||
-      type.isInteger(32))
+  if (type.isF64() || type.isF32() || type.isInteger(64) || type.isInteger(32))
     return success();
   return op->emitOpError("expects a scalar of type f64, f32, i64 or i32, "
                          "but got ")

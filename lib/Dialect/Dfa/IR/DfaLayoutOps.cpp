@@ -43,8 +43,7 @@ LogicalResult MeshOp::verify() {
              << name << "' occurs twice";
     if (axis.getSize() < 1)
       return emitOpError("expects axis '")
-             << name << "' to have at least 1 rank, but got "
-             << axis.getSize();
+             << name << "' to have at least 1 rank, but got " << axis.getSize();
     if (axis.getSize() > (int64_t(1) << 31) / ranks)
       return emitOpError("expects at most 2^31 ranks");
     ranks *= axis.getSize();

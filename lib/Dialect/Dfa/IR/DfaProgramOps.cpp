@@ -24,9 +24,9 @@ LogicalResult ProgramOp::verify() {
 }
 
 /// The class of a command and the array in it are in the program's tables.
-static LogicalResult
-verifyArray(Operation *op, const llvm::StringMap<ProgramClassOp> &classes,
-            FlatSymbolRefAttr cls, StringRef array = {}) {
+static LogicalResult verifyArray(Operation *op,
+                                 const llvm::StringMap<ProgramClassOp> &classes,
+                                 FlatSymbolRefAttr cls, StringRef array = {}) {
   auto it = classes.find(cls.getValue());
   if (it == classes.end())
     return op->emitOpError("expects ")
@@ -120,12 +120,10 @@ LogicalResult ProgramOp::verifyRegions() {
       return op.emitOpError("is not allowed in a 'dfa.program'; expects "
                             "'dfa.program_class' or 'dfa.entry'");
     if (!classes.try_emplace(cls.getCls(), cls).second)
-      return cls.emitOpError("defines class ")
-             << cls.getClsAttr() << " twice";
+      return cls.emitOpError("defines class ") << cls.getClsAttr() << " twice";
   }
-  WalkResult result = walk([&](Operation *op) -> WalkResult {
-    return verifyCommand(op, classes);
-  });
+  WalkResult result = walk(
+      [&](Operation *op) -> WalkResult { return verifyCommand(op, classes); });
   return failure(result.wasInterrupted());
 }
 
@@ -153,8 +151,7 @@ LogicalResult CollectiveOp::verify() {
   if (isSums != (getTarget() == "sums"))
     return emitOpError("expects 'sums' to be both source and target");
   if (isSums && getCls())
-    return emitOpError("expects no class for 'sums', but got ")
-           << getClsAttr();
+    return emitOpError("expects no class for 'sums', but got ") << getClsAttr();
   if (!isSums && !getCls())
     return emitOpError("expects a class for array '") << getSource() << "'";
   if (isSums && static_cast<int64_t>(getAccs()) < 1)

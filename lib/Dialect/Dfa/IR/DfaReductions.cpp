@@ -53,9 +53,9 @@ Value NonFiniteOp::emitContribution(OpBuilder &builder, Value element) {
                                      builder.getF64FloatAttr(value));
   };
   // Ordered: false for nan.
-  Value finite = arith::CmpFOp::create(
-      builder, loc, arith::CmpFPredicate::OLT, magnitude,
-      constant(std::numeric_limits<double>::infinity()));
+  Value finite =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, magnitude,
+                            constant(std::numeric_limits<double>::infinity()));
   return arith::SelectOp::create(builder, loc, finite, constant(0.0),
                                  constant(1.0));
 }

@@ -59,9 +59,9 @@ LogicalResult UpdateOp::verify() {
       return emitOpError("expects hyper-parameters that differ, but got ")
              << name << " twice";
   auto first = cast<FlatType>(getResults().front().getType());
-  for (Type type : llvm::concat<const Type>(
-           SmallVector<Type>(getInputs().getTypes()),
-           SmallVector<Type>(getResults().getTypes()))) {
+  for (Type type :
+       llvm::concat<const Type>(SmallVector<Type>(getInputs().getTypes()),
+                                SmallVector<Type>(getResults().getTypes()))) {
     auto flat = cast<FlatType>(type);
     if (flat.withElementType(first.getElementType()) != first)
       return emitOpError("expects values that cover the elements of ")
@@ -179,20 +179,20 @@ UpdateOp rules::create(OpBuilder &builder, Location loc, const Generic &rule) {
   types.append(rule.hyper.size(), builder.getF64Type());
   for (Type type : rule.scalars.getTypes())
     types.push_back(getScalarType(type));
-  Block *derive = builder.createBlock(
-      &update.getDerive(), {}, types, SmallVector<Location>(types.size(), loc));
+  Block *derive = builder.createBlock(&update.getDerive(), {}, types,
+                                      SmallVector<Location>(types.size(), loc));
   Scalars derivedValues =
       rule.derive(ScalarBuilder(builder, loc), derive->getArguments());
   YieldOp::create(builder, loc, derivedValues);
 
   types.clear();
-  for (Type type : llvm::concat<const Type>(
-           SmallVector<Type>(rule.inputs.getTypes()),
-           SmallVector<Type>(rule.outs.getTypes())))
+  for (Type type :
+       llvm::concat<const Type>(SmallVector<Type>(rule.inputs.getTypes()),
+                                SmallVector<Type>(rule.outs.getTypes())))
     types.push_back(cast<FlatType>(type).getElementType());
   types.append(derivedValues.size(), builder.getF32Type());
-  Block *apply = builder.createBlock(
-      &update.getApply(), {}, types, SmallVector<Location>(types.size(), loc));
+  Block *apply = builder.createBlock(&update.getApply(), {}, types,
+                                     SmallVector<Location>(types.size(), loc));
   size_t elements = rule.inputs.size() + rule.outs.size();
   Scalars values = rule.apply(ScalarBuilder(builder, loc),
                               apply->getArguments().take_front(elements),

@@ -26,8 +26,7 @@ struct Emit {
     return arith::ConstantIntOp::create(builder, loc, value, width);
   }
   Value less(Value a, Value b) const {
-    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, a,
-                                 b);
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, a, b);
   }
   Value compare(arith::CmpIPredicate predicate, Value a, Value b) const {
     return arith::CmpIOp::create(builder, loc, predicate, a, b);
@@ -38,9 +37,7 @@ struct Emit {
   template <typename Op> Value make(Value a, Value b) const {
     return Op::create(builder, loc, a, b);
   }
-  Value infinity() const {
-    return f(std::numeric_limits<double>::infinity());
-  }
+  Value infinity() const { return f(std::numeric_limits<double>::infinity()); }
 };
 
 } // namespace
@@ -96,11 +93,11 @@ Value FlagFinishOp::emitScalar(OpBuilder &builder, ValueRange operands) {
 Value ClipFactorOp::emitScalar(OpBuilder &builder, ValueRange operands) {
   Emit e{builder, getLoc()};
   Value norm = operands[0], maxNorm = operands[1], one = e.f(1.0);
-  Value ratio = e.make<arith::DivFOp>(
-      maxNorm, e.make<arith::AddFOp>(norm, e.f(1e-6)));
+  Value ratio =
+      e.make<arith::DivFOp>(maxNorm, e.make<arith::AddFOp>(norm, e.f(1e-6)));
   // Ordered comparisons are false for nan, so nan and inf give 1.
-  Value use = e.make<arith::AndIOp>(e.less(ratio, one),
-                                    e.less(norm, e.infinity()));
+  Value use =
+      e.make<arith::AndIOp>(e.less(ratio, one), e.less(norm, e.infinity()));
   return e.select(use, ratio, one);
 }
 
@@ -134,8 +131,8 @@ Value WriteOp::emitControl(OpBuilder &builder, ControlFields &fields,
                            ValueRange operands) {
   Value value = operands[0];
   if (value.getType().isInteger(1))
-    value = arith::ExtUIOp::create(builder, getLoc(), builder.getI32Type(),
-                                   value);
+    value =
+        arith::ExtUIOp::create(builder, getLoc(), builder.getI32Type(), value);
   fields.write(getField(), value);
   return {};
 }
@@ -176,10 +173,10 @@ Value ScalerUpdateOp::emitControl(OpBuilder &builder, ControlFields &fields,
   fields.write("growth_tracker",
                e.select(inf, zero, e.select(due, zero, good)));
   // The tolerance is restored when the scale grows, not by any good step.
-  fields.write("hysteresis_tracker",
-               e.select(inf, left,
-                        e.select(due, read("hysteresis"),
-                                 read("hysteresis_tracker"))));
+  fields.write(
+      "hysteresis_tracker",
+      e.select(inf, left,
+               e.select(due, read("hysteresis"), read("hysteresis_tracker"))));
   return {};
 }
 
@@ -187,9 +184,8 @@ Value StepCountOp::emitControl(OpBuilder &builder, ControlFields &fields,
                                ValueRange operands) {
   Emit e{builder, getLoc()};
   auto count = [&](StringRef field, Value amount) {
-    fields.write(field,
-                 e.make<arith::AddIOp>(
-                     fields.read(builder, getLoc(), field), amount));
+    fields.write(field, e.make<arith::AddIOp>(
+                            fields.read(builder, getLoc(), field), amount));
   };
   Value zero = e.i(0, 64), one = e.i(1, 64);
   if (operands.empty()) {
@@ -199,9 +195,9 @@ Value StepCountOp::emitControl(OpBuilder &builder, ControlFields &fields,
   }
   count("step", e.select(operands[0], zero, one));
   count("skipped", e.select(operands[0], one, zero));
-  fields.write("found_inf", arith::ExtUIOp::create(builder, getLoc(),
-                                                   builder.getI32Type(),
-                                                   operands[0]));
+  fields.write("found_inf",
+               arith::ExtUIOp::create(builder, getLoc(), builder.getI32Type(),
+                                      operands[0]));
   return {};
 }
 
@@ -209,7 +205,6 @@ Value ZeroGradOp::emitControl(OpBuilder &builder, ControlFields &fields,
                               ValueRange) {
   Emit e{builder, getLoc()};
   Value generation = fields.read(builder, getLoc(), "generation");
-  fields.write("generation",
-               e.make<arith::AddIOp>(generation, e.i(1, 32)));
+  fields.write("generation", e.make<arith::AddIOp>(generation, e.i(1, 32)));
   return {};
 }

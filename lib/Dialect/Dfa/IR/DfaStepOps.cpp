@@ -21,9 +21,8 @@ static LogicalResult verifySameElements(Operation *op, FlatType expected,
                                         FlatType got, StringRef what) {
   if (got.withElementType(expected.getElementType()) == expected)
     return success();
-  return op->emitOpError("expects ")
-         << what << " to cover the elements of " << expected << ", but got "
-         << got;
+  return op->emitOpError("expects ") << what << " to cover the elements of "
+                                     << expected << ", but got " << got;
 }
 
 static LogicalResult verifyComputeType(Operation *op, FlatType type,
@@ -31,22 +30,21 @@ static LogicalResult verifyComputeType(Operation *op, FlatType type,
   if (type.getElementType().isF32())
     return success();
   return op->emitOpError("expects ")
-         << what << " of element type 'f32', but got "
-         << type.getElementType();
+         << what << " of element type 'f32', but got " << type.getElementType();
 }
 
 /// Follows symbols from `op` to the mesh of the value's layout. Succeeds with
 /// null where there is no layout in scope (a fragment in a test).
 static MeshOp findMesh(Operation *op, FlatType type) {
-  LayoutOp layout = SymbolTable::lookupNearestSymbolFrom<LayoutOp>(
-      op, type.getLayout());
+  LayoutOp layout =
+      SymbolTable::lookupNearestSymbolFrom<LayoutOp>(op, type.getLayout());
   return layout ? layout.getMeshOp() : MeshOp();
 }
 
 /// The axis exists on the mesh of the value's layout, if there is one.
 static LogicalResult verifyAxis(Operation *op, FlatType type, StringRef axis) {
-  LayoutOp layout = SymbolTable::lookupNearestSymbolFrom<LayoutOp>(
-      op, type.getLayout());
+  LayoutOp layout =
+      SymbolTable::lookupNearestSymbolFrom<LayoutOp>(op, type.getLayout());
   if (!layout)
     return success();
   MeshOp mesh = findMesh(op, type);
@@ -105,8 +103,7 @@ struct MergeUnscale : OpRewritePattern<UnscaleOp> {
     };
     Value first = widen(inner.getFactor());
     Value second = widen(op.getFactor());
-    Value product =
-        arith::MulFOp::create(rewriter, op.getLoc(), first, second);
+    Value product = arith::MulFOp::create(rewriter, op.getLoc(), first, second);
     rewriter.replaceOpWithNewOp<UnscaleOp>(op, op.getType(), inner.getInput(),
                                            product);
     return success();
@@ -223,8 +220,7 @@ OpFoldResult DecodeOp::fold(FoldAdaptor) {
 LogicalResult AccumulateOp::verify() {
   for (Value value : {getInput(), getBucket()})
     if (!isa<FloatType>(cast<FlatType>(value.getType()).getElementType()))
-      return emitOpError("expects float elements, but got ")
-             << value.getType();
+      return emitOpError("expects float elements, but got ") << value.getType();
   return verifySameElements(*this, getBucket().getType(), getInput().getType(),
                             "the input");
 }
@@ -312,8 +308,7 @@ static LogicalResult verifyField(Operation *op, StringRef name, Type type,
       (flagAllowed && expected.isInteger(32) && type.isInteger(1)))
     return success();
   return op->emitOpError("expects type ")
-         << expected << " for control field '" << name << "', but got "
-         << type;
+         << expected << " for control field '" << name << "', but got " << type;
 }
 
 LogicalResult ReadOp::verify() {

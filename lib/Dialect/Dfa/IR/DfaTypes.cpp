@@ -62,8 +62,7 @@ Type PartialType::parse(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() ||
       failed(kind = FieldParser<Accumulation>::parse(parser)) ||
-      parser.parseComma() ||
-      failed(scope = FieldParser<Scope>::parse(parser)))
+      parser.parseComma() || failed(scope = FieldParser<Scope>::parse(parser)))
     return {};
   FloatAttr order;
   if (succeeded(parser.parseOptionalComma())) {

@@ -36,8 +36,8 @@ FailureOr<SmallVector<Value>> AdagradOp::decompose(OpBuilder &builder) {
     return {b.fma(b.neg(d[0]), ratio, p), total};
   };
 
-  Generic rule{getGrad(), getOuts(), getControl(), getFoundInf(), {}, {},
-               getHyperNames(), derive, apply};
+  Generic rule{getGrad(), getOuts(),       getControl(), getFoundInf(), {},
+               {},        getHyperNames(), derive,       apply};
   UpdateOp update = rules::create(builder, getLoc(), rule);
   return SmallVector<Value>(update.getResults());
 }

@@ -70,15 +70,15 @@ FailureOr<SmallVector<Value>> AdamOp::decompose(OpBuilder &builder) {
     Value denominator = b.fma(b.sqrt(second), root, eps);
     Value ratio = b.div(m1, denominator);
     // One rounding at the parameter's magnitude: the change is summed first.
-    Value change = decoupled ? b.fma(rate, ratio, b.mul(decay, p))
-                             : b.mul(rate, ratio);
+    Value change =
+        decoupled ? b.fma(rate, ratio, b.mul(decay, p)) : b.mul(rate, ratio);
     Scalars results = {b.sub(p, change)};
     llvm::append_range(results, states);
     return results;
   };
 
-  Generic rule{getGrad(), getOuts(), getControl(), getFoundInf(), {}, {},
-               getHyperNames(), derive, apply};
+  Generic rule{getGrad(), getOuts(),       getControl(), getFoundInf(), {},
+               {},        getHyperNames(), derive,       apply};
   UpdateOp update = rules::create(builder, getLoc(), rule);
   return SmallVector<Value>(update.getResults());
 }

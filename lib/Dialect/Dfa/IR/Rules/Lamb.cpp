@@ -23,8 +23,8 @@ LogicalResult LambOp::verify() {
 
 /// The l2 norm of each parameter's elements, over all ranks that hold some.
 static Value createNorm(OpBuilder &builder, Location loc, Value input) {
-  auto partialType = PartialType::get(builder.getContext(), Accumulation::L2,
-                                      Scope::Param);
+  auto partialType =
+      PartialType::get(builder.getContext(), Accumulation::L2, Scope::Param);
   auto normType =
       PerType::get(builder.getContext(), Scope::Param, builder.getF64Type());
   Value partial = NormPartialOp::create(builder, loc, partialType, input);
@@ -48,11 +48,11 @@ FailureOr<SmallVector<Value>> LambOp::decompose(OpBuilder &builder) {
     Value g = x[0], m = x[1], v = x[2];
     if (getMaximize())
       g = b.neg(g);
-    return {b.fma(d[0], b.sub(g, m), m),
-            b.fma(d[1], b.fma(g, g, b.neg(v)), v)};
+    return {b.fma(d[0], b.sub(g, m), m), b.fma(d[1], b.fma(g, g, b.neg(v)), v)};
   };
-  Generic moments{getGrad(), outs.drop_front(), getControl(), getFoundInf(),
-                  {}, {}, {"beta1", "beta2"}, deriveMoments, applyMoments};
+  Generic moments{
+      getGrad(), outs.drop_front(),  getControl(),  getFoundInf(), {},
+      {},        {"beta1", "beta2"}, deriveMoments, applyMoments};
   UpdateOp states = rules::create(builder, loc, moments);
 
   auto deriveDirection = [&](ScalarBuilder b, ValueRange args) -> Scalars {
@@ -72,10 +72,15 @@ FailureOr<SmallVector<Value>> LambOp::decompose(OpBuilder &builder) {
   };
   SmallVector<Value> sources = {outs[0], states.getResults()[0],
                                 states.getResults()[1]};
-  Generic directionRule{sources, {}, getControl(), {}, {},
+  Generic directionRule{sources,
+                        {},
+                        getControl(),
+                        {},
+                        {},
                         {outs[0].getType()},
                         {"beta1", "beta2", "eps", "weight_decay"},
-                        deriveDirection, applyDirection};
+                        deriveDirection,
+                        applyDirection};
   Value direction = rules::create(builder, loc, directionRule).getResult(0);
 
   Value paramNorm = createNorm(builder, loc, outs[0]);
@@ -85,12 +90,12 @@ FailureOr<SmallVector<Value>> LambOp::decompose(OpBuilder &builder) {
   auto deriveStep = [&](ScalarBuilder b, ValueRange args) -> Scalars {
     return {b.toF32(b.mul(args[1], args[2]))};
   };
-  auto applyStep = [&](ScalarBuilder b, ValueRange x,
-                       ValueRange d) -> Scalars {
+  auto applyStep = [&](ScalarBuilder b, ValueRange x, ValueRange d) -> Scalars {
     return {b.fma(b.neg(d[0]), x[0], x[1])};
   };
-  Generic step{direction, outs.take_front(), getControl(), getFoundInf(),
-               trust, {}, {"lr"}, deriveStep, applyStep};
+  Generic step{
+      direction, outs.take_front(), getControl(), getFoundInf(), trust, {},
+      {"lr"},    deriveStep,        applyStep};
   UpdateOp param = rules::create(builder, loc, step);
   return SmallVector<Value>{param.getResult(0), states.getResults()[0],
                             states.getResults()[1]};

@@ -22,8 +22,8 @@ FailureOr<SmallVector<Value>> LionOp::decompose(OpBuilder &builder) {
   auto derive = [&](ScalarBuilder b, ValueRange args) -> Scalars {
     Value lr = args[1], beta1 = args[2], beta2 = args[3], decay = args[4];
     Value one = b.constant(1.0, lr);
-    return {b.toF32(b.sub(one, beta1)), b.toF32(b.sub(one, beta2)),
-            b.toF32(lr), b.toF32(b.mul(lr, decay))};
+    return {b.toF32(b.sub(one, beta1)), b.toF32(b.sub(one, beta2)), b.toF32(lr),
+            b.toF32(b.mul(lr, decay))};
   };
 
   auto apply = [&](ScalarBuilder b, ValueRange x, ValueRange d) -> Scalars {
@@ -36,15 +36,15 @@ FailureOr<SmallVector<Value>> LionOp::decompose(OpBuilder &builder) {
     Value zero = b.constant(0.0, direction);
     Value one = b.constant(1.0, direction);
     Value minusOne = b.constant(-1.0, direction);
-    Value negative = b.select(b.less(direction, zero), minusOne,
-                              b.mul(direction, zero));
+    Value negative =
+        b.select(b.less(direction, zero), minusOne, b.mul(direction, zero));
     Value sign = b.select(b.less(zero, direction), one, negative);
     Value change = b.fma(d[2], sign, b.mul(d[3], p));
     return {b.sub(p, change), b.fma(d[1], distance, m)};
   };
 
-  Generic rule{getGrad(), getOuts(), getControl(), getFoundInf(), {}, {},
-               getHyperNames(), derive, apply};
+  Generic rule{getGrad(), getOuts(),       getControl(), getFoundInf(), {},
+               {},        getHyperNames(), derive,       apply};
   UpdateOp update = rules::create(builder, getLoc(), rule);
   return SmallVector<Value>(update.getResults());
 }

@@ -63,8 +63,8 @@ FailureOr<SmallVector<Value>> RmspropOp::decompose(OpBuilder &builder) {
     return results;
   };
 
-  Generic rule{getGrad(), getOuts(), getControl(), getFoundInf(), {}, {},
-               getHyperNames(), derive, apply};
+  Generic rule{getGrad(), getOuts(),       getControl(), getFoundInf(), {},
+               {},        getHyperNames(), derive,       apply};
   UpdateOp update = rules::create(builder, getLoc(), rule);
   return SmallVector<Value>(update.getResults());
 }

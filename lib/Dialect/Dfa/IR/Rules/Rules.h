@@ -60,8 +60,7 @@ public:
     return arith::SIToFPOp::create(builder, loc, builder.getF64Type(), a);
   }
   Value less(Value a, Value b) const {
-    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, a,
-                                 b);
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, a, b);
   }
   Value equal(Value a, Value b) const {
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b);

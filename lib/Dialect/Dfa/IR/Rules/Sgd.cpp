@@ -54,8 +54,8 @@ FailureOr<SmallVector<Value>> SgdOp::decompose(OpBuilder &builder) {
     return {b.fma(b.neg(lr), direction, p), buffer};
   };
 
-  Generic rule{getGrad(), getOuts(), getControl(), getFoundInf(), {}, {},
-               getHyperNames(), derive, apply};
+  Generic rule{getGrad(), getOuts(),       getControl(), getFoundInf(), {},
+               {},        getHyperNames(), derive,       apply};
   UpdateOp update = rules::create(builder, getLoc(), rule);
   return SmallVector<Value>(update.getResults());
 }
