@@ -17,6 +17,9 @@ bool dfa::python::interpreterRuns() {
 }
 
 NB_MODULE(_core, module) {
+  // A model and its optimizer that live until the end are a cycle through
+  // autograd's hooks, which Python cannot collect: nothing to report to users.
+  nb::set_leak_warnings(false);
   nb::module_::import_("atexit").attr("register")(
       nb::cpp_function([] { exiting.store(true); }));
   module.doc() = "The compiler's and the runtime's C interfaces.";
