@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,14 @@ struct Id {
 std::mutex &registryMutex = *new std::mutex;
 std::map<std::string, std::shared_ptr<Group>> &registry =
     *new std::map<std::string, std::shared_ptr<Group>>;
-std::vector<Comm *> &aborted = *new std::vector<Comm *>;
+// Whoever is not destroyed stays reachable: what was aborted, and what its
+// owner leaves to the end of the process.
+std::set<Comm *> &communicators = *new std::set<Comm *>;
+
+Comm *add(std::shared_ptr<Group> group, int rank) {
+  std::lock_guard<std::mutex> lock(registryMutex);
+  return *communicators.insert(new Comm{std::move(group), rank}).first;
+}
 
 void note(const char *call) {
   if (const char *path = std::getenv("FAKE_NCCL_LOG"))
@@ -172,7 +180,7 @@ EXPORT int ncclCommInitRank(Comm **comm, int ranks, Id id, int rank) {
   }
   if (!group->meet())
     return kSystemError;
-  *comm = new Comm{group, rank};
+  *comm = add(group, rank);
   return 0;
 }
 
@@ -209,13 +217,15 @@ EXPORT int ncclCommSplit(Comm *comm, int color, int key, Comm **made,
   }
   if (!group.meet())
     return kSystemError;
-  *made = new Comm{part, rank};
+  *made = add(part, rank);
   return 0;
 }
 #endif
 
 EXPORT int ncclCommDestroy(Comm *comm) {
   note("destroy");
+  std::lock_guard<std::mutex> lock(registryMutex);
+  communicators.erase(comm);
   delete comm;
   return 0;
 }
@@ -223,10 +233,7 @@ EXPORT int ncclCommDestroy(Comm *comm) {
 EXPORT int ncclCommAbort(Comm *comm) {
   note("abort");
   ask("abort", comm->rank, nullptr);
-  comm->group->abort();
-  // Kept: a collective may still use it.
-  std::lock_guard<std::mutex> lock(registryMutex);
-  aborted.push_back(comm);
+  comm->group->abort(); // kept: a collective may still use it
   return 0;
 }
 

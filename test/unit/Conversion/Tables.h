@@ -42,7 +42,9 @@ public:
     size_t at = rows.size();
     rows.resize(at + stride);
     std::memcpy(rows.data() + at, &row, sizeof(row));
-    std::memcpy(rows.data() + at + sizeof(row), bases.data(), 8 * bases.size());
+    if (!bases.empty())
+      std::memcpy(rows.data() + at + sizeof(row), bases.data(),
+                  8 * bases.size());
     uint32_t segment = static_cast<uint32_t>(states.size());
     states.push_back({0, 1, 0});
     for (int64_t i = 0; i < elements; i += DFA_RT_ATOM_ELEMENTS) {
