@@ -202,6 +202,7 @@ def _decode(data: bytes, key: str) -> _core.Artifact:
     if code_bytes != len(code):
         raise _BadEntryError("has code of the wrong length")
     try:
+        _core.Program(program)  # of this runtime's version, and whole
         return _core.Artifact.load(target, program, code)
     except Exception as error:  # whatever the loader dislikes
         raise _BadEntryError(f"cannot be loaded ({error})") from error

@@ -86,6 +86,7 @@ void addDevices(nb::module_ &module);
 void addLayouts(nb::module_ &module);
 void addGroups(nb::module_ &module);
 void addOptimizers(nb::module_ &module);
+void addSteppers(nb::module_ &module);
 void addTensors(nb::module_ &module);
 
 } // namespace dfa::python

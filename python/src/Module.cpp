@@ -32,5 +32,6 @@ NB_MODULE(_core, module) {
   addLayouts(module);
   addGroups(module);
   addOptimizers(module);
+  addSteppers(module);
   addTensors(module);
 }

@@ -3,7 +3,7 @@
 //
 // Optimizers. One native call each, also for thousands of segments.
 
-#include "Core.h"
+#include "Optimizer.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -11,29 +11,6 @@
 using namespace dfa::python;
 
 namespace {
-
-/// Members go in reverse order: the optimizer first, then what it uses.
-class Optimizer {
-public:
-  Optimizer(const Device &device, const Program &program, const Layout &layout,
-            const Artifact &artifact, int64_t rank, int64_t tileElements,
-            const Group *group, bool replay);
-
-  /// The handle; throws if it was closed.
-  dfa_rt_optimizer_t *get() const;
-  void check(dfa_rt_status_t status) const {
-    if (status != DFA_RT_OK)
-      throwRuntime(status, group.get());
-  }
-  void close() {
-    unlocked([&] { handle.reset(); });
-  }
-
-private:
-  std::shared_ptr<dfa_artifact_t> artifact; // its kernels
-  std::shared_ptr<dfa_rt_group_t> group;
-  std::shared_ptr<dfa_rt_optimizer_t> handle;
-};
 
 /// 64-bit integers of a sequence or a buffer.
 class Addresses {

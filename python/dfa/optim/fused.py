@@ -8,7 +8,6 @@ Rules are in files of their own; loading and saving is in statedict.py.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,11 +19,11 @@ from dfa.optim import statedict
 from dfa.optim.inplace import InPlaceEngine, Slot
 from dfa.optim.rules import Rule
 from dfa.optim.statedict import like
+from dfa.optim.stepping import SKIPS_BEFORE_WARNING, Stepping
 from dfa.optim.steptext import ClassSpec
 from dfa.optim.tensors import format_of, is_dense, local_part
 
-#: Skipped steps in a row, without a scaler, after which a warning is given.
-SKIPS_BEFORE_WARNING = 10
+__all__ = ["SKIPS_BEFORE_WARNING", "FusedOptimizer"]
 
 _STORAGES = {"param": "none", "master": "f32", "remainder": "remainder"}
 
@@ -43,7 +42,7 @@ def number(value: Any, name: str) -> Any:
     return result
 
 
-class FusedOptimizer(Optimizer):
+class FusedOptimizer(Stepping, Optimizer):
     """A ``torch.optim.Optimizer`` whose step is compiled by dfa.
 
     Parameters may have any dense memory format and any of float64, float32,
@@ -91,6 +90,7 @@ class FusedOptimizer(Optimizer):
         self.on_nonfinite = on_nonfinite
         self._engine: InPlaceEngine | None = None
         self._bound: list[Tensor] = []
+        self._live: list[int] = []
         self._skips = 0
         self._warned = False
         super().__init__(params, defaults)
@@ -193,12 +193,13 @@ class FusedOptimizer(Optimizer):
         self._bound = []
 
     def _make_engine(self) -> InPlaceEngine | None:
-        slots, params, steps = [], [], []
+        slots, params, steps, frozen = [], [], [], []
         for number_, group in enumerate(self.param_groups):
             for param in group["params"]:
                 idle = not param.requires_grad and param.grad is None
                 if idle and not self.state.get(param):
-                    continue  # frozen parameters have no state
+                    frozen.append(param)
+                    continue  # they have no state
                 self._init_state(group, param)
                 state = self.state[param]
                 arrays = {
@@ -213,49 +214,40 @@ class FusedOptimizer(Optimizer):
                 steps.append(int(state["step"]))
         if not slots:
             return None
-        engine = InPlaceEngine(slots, len(self.param_groups))
+        engine = InPlaceEngine(
+            slots, len(self.param_groups), check=self._checks(params)
+        )
         for param, slot, step in zip(params, slots, steps, strict=True):
             count = engine.update.steps(slot.class_index, slot.segment)
             count.fill_(step)
             self.state[param]["step"] = count
-        self._engine, self._bound = engine, params
+        self._engine, self._bound, self._idle = engine, params, frozen
         self._specs = [slot.spec for slot in slots]
+        engine.attach(params, frozen, self.param_groups)
         return engine
+
+    def _checks(self, params: list[Tensor]) -> bool:
+        """Whether a step looks for inf and nan itself.
+
+        Not if a scaler has looked, nor where ranks must agree.
+        """
+        return (
+            self.on_nonfinite == "skip"
+            and getattr(self, "found_inf", None) is None
+            and not any(hasattr(param, "device_mesh") for param in params)
+        )
 
     def _ready_engine(self) -> InPlaceEngine | None:
         """The engine for the parameters as they are now."""
         engine = self._engine
-        if engine is not None and not self._is_stale():
+        if (
+            engine is not None
+            and engine.check == self._checks(self._bound)
+            and not self._is_stale()
+        ):
             return engine
         self._drop_engine()
         return self._make_engine()
-
-    def _is_stale(self) -> bool:
-        bound = self._bound
-        at = 0
-        for group in self.param_groups:
-            modes, rule = self._modes(group), self._rule(group)
-            for param in group["params"]:
-                if at < len(bound) and bound[at] is param:
-                    spec = self._specs[at]
-                    if spec.modes != modes or spec.rule is not rule:
-                        return True
-                    slot = self._engine.slots[at]
-                    local = local_part(param)
-                    if (
-                        slot.param.stride() != local.stride()
-                        or slot.param.dtype != local.dtype
-                        or slot.param.device != local.device
-                    ):
-                        self._refit(group, param)
-                        return True
-                    if slot.param.data_ptr() != local.data_ptr():
-                        slot.param = local.detach()
-                        self._refresh_master(param)
-                    at += 1
-                elif param.requires_grad or param.grad is not None:
-                    return True
-        return at != len(bound)
 
     def _refit(self, group: dict[str, Any], param: Tensor) -> None:
         """Moves a state to a parameter's new device and order of dims."""
@@ -300,78 +292,8 @@ class FusedOptimizer(Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        with torch.no_grad():
-            self._step()
+        self._step()
         return loss
-
-    def _step(self) -> None:
-        engine = self._ready_engine()
-        if engine is None:
-            return
-        grads = [
-            None if param.grad is None else local_part(param.grad)
-            for param in self._bound
-        ]
-        engine.bind(grads)
-        self._set_hyper(engine)
-        self._set_factor(engine)
-        engine.update.finish()
-        written = [
-            param
-            for param, grad in zip(self._bound, grads, strict=True)
-            if grad is not None
-        ]
-        torch.autograd.graph.increment_version(written)
-
-    def _set_hyper(self, engine: InPlaceEngine) -> None:
-        for index, group in enumerate(self.param_groups):
-            engine.set_hyper(index, self._hyper(group))
-
-    def _set_factor(self, engine: InPlaceEngine) -> None:
-        """Tells the device the factor of the gradients, and the flag."""
-        scale = getattr(self, "grad_scale", None)
-        found = getattr(self, "found_inf", None)
-        if scale is None:
-            engine.factor.fill_(1.0)
-        else:
-            engine.factor.copy_(scale.double().reciprocal().reshape(()))
-        if found is not None:
-            engine.found_inf.copy_((found != 0).reshape(()))
-        elif self.on_nonfinite == "skip":
-            flag = engine.norm().field("found_inf")
-            self._agree(flag)
-            engine.found_inf.copy_(flag)
-            self._watch_skips(engine)
-        else:
-            engine.found_inf.zero_()
-
-    def _agree(self, flag: Tensor) -> None:
-        """Under FSDP2 a rank sees its part only: all ranks take the maximum."""
-        param = self._bound[0]
-        mesh = getattr(param, "device_mesh", None)
-        if mesh is None:
-            return
-        for dim in range(mesh.ndim):
-            torch.distributed.all_reduce(
-                flag,
-                op=torch.distributed.ReduceOp.MAX,
-                group=mesh.get_group(dim),
-            )
-
-    def _watch_skips(self, engine: InPlaceEngine) -> None:
-        # The mirror shows a finished step; it never waits for a running one.
-        if not engine.update.mirror("found_inf"):
-            self._skips = 0
-            return
-        self._skips += 1
-        if self._skips >= SKIPS_BEFORE_WARNING and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{self._skips} steps in a row were skipped, because gradients "
-                "were inf or nan",
-                RuntimeWarning,
-                stacklevel=5,
-            )
 
     # === What can be read ====================================================
 
@@ -391,9 +313,13 @@ class FusedOptimizer(Optimizer):
 
     def push_hyperparameters(self) -> None:
         """Uploads hyper-parameters, before the replay of a captured step."""
-        if self._engine is not None:
-            self._set_hyper(self._engine)
-            self._engine.push()
+        engine = self._engine
+        if engine is None:
+            return
+        with torch.no_grad():
+            for index, group in enumerate(self.param_groups):
+                engine.set_hyper(index, self._hyper(group))
+        engine.push()
 
     # === Saving and loading ==================================================
 

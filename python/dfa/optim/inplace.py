@@ -21,6 +21,9 @@ from dfa.optim.program import Instance, current_stream
 from dfa.optim.steptext import ClassSpec, class_name, norm_step, update_step
 from dfa.optim.tensors import dtype_of, in_order_of, same_order
 
+#: What classes have whose tensors lie in their own storage.
+_PLAIN_DISPATCH = torch._C._disabled_torch_dispatch_impl
+
 
 @dataclass(eq=False)
 class Slot:
@@ -49,8 +52,13 @@ class _Rows:
 class InPlaceEngine:
     """Runs one rule over parameters of one device."""
 
-    def __init__(self, slots: Sequence[Slot], groups: int) -> None:
+    def __init__(
+        self, slots: Sequence[Slot], groups: int, *, check: bool = False
+    ) -> None:
         """Compiles and binds; all slots must be on one device.
+
+        With ``check`` a step itself looks for gradients that are inf or nan,
+        and sets ``found_inf``; else ``found_inf`` is the caller's to set.
 
         Raises:
             ValueError: tensors are on more than one device.
@@ -68,9 +76,13 @@ class InPlaceEngine:
         self.classes = list(dict.fromkeys(slot.spec for slot in slots))
         self._rows = [_Rows() for _ in self.classes]
         self._layout = self._plan()
+        self.check = check
         self.update = Instance(
-            update_step(self.classes), self.device, self._layout
+            update_step(self.classes, check=check), self.device, self._layout
         )
+        self.stepper: _core.Stepper | None = None
+        #: Whether somebody has set factor or found_inf.
+        self.scaled = False
         self._norms: dict[str, Instance] = {}
         self._bind_states()
         self.update.prepare()
@@ -182,6 +194,65 @@ class InPlaceEngine:
                 rows.params,
             )
 
+    def attach(
+        self,
+        params: Sequence[Tensor],
+        idle: Sequence[Tensor],
+        groups: Sequence[dict[str, Any]],
+    ) -> None:
+        """Makes ``stepper``, the one native call of a steady step.
+
+        Args:
+            params: whose gradients are bound, one a slot.
+            idle: further parameters, which have had no gradient yet.
+            groups: dicts whose values are watched for changes.
+
+        Where tensors cannot be read fast (DTensors, an old torch, inference
+        tensors) there is none, and ``bind`` is to be used.
+        """
+        self.stepper = None
+        plain = all(
+            type(param).__torch_dispatch__ is _PLAIN_DISPATCH
+            and not param.is_inference()
+            for param in (*params, *idle)
+        )
+        if not plain or not _core.can_read_fast():
+            return
+        numbers = range(len(self.classes))
+        self.stepper = _core.Stepper(
+            self.update.optimizer,
+            self.update.entry_finish,
+            list(params),
+            list(idle),
+            [slot.class_index for slot in self.slots],
+            [slot.segment for slot in self.slots],
+            [self.update.index(number) for number in numbers],
+            [self.update.array(number, "grad") for number in numbers],
+        )
+        keys = dict.fromkeys(key for group in groups for key in group)
+        keys.pop("params", None)
+        self.stepper.watch_groups(list(groups), list(keys))
+
+    def rebind_params(self) -> None:
+        """Binds parameters that have moved in memory."""
+        for index, rows in enumerate(self._rows):
+            rows.params = array("Q", [s.param.data_ptr() for s in rows.slots])
+            self.update.optimizer.bind_segments(
+                self.update.index(index),
+                self.update.array(index, "param"),
+                rows.params,
+            )
+
+    def convert(self, at: int, grad: Tensor) -> None:
+        """Gives ``stepper`` a gradient that does not lie as it must.
+
+        Raises:
+            RuntimeError: it is sparse or on another device.
+        """
+        slot = self.slots[at]
+        slot.grad = _converted(grad, slot)  # alive until the next step
+        self.stepper.put(at, slot.grad.data_ptr())
+
     def set_hyper(self, group: int, values: tuple[Any, ...]) -> None:
         """A row of the group table; uploaded with the next step."""
         if group < self.groups:
@@ -211,6 +282,7 @@ class InPlaceEngine:
 
     def close(self) -> None:
         """Waits for the work and releases the tables."""
+        self.stepper = None
         for instance in (self.update, *self._norms.values()):
             instance.close()
         self._norms.clear()

@@ -64,6 +64,7 @@ class FusedLAMB(FusedOptimizer):
             "maximize": maximize,
         }
         self.max_grad_norm = max_grad_norm
+        self._reads_norm = bool(max_grad_norm)
         super().__init__(
             params, defaults, storage=storage, on_nonfinite=on_nonfinite
         )
@@ -84,8 +85,8 @@ class FusedLAMB(FusedOptimizer):
             number(group["weight_decay"], "weight_decay"),
         )
 
-    def _set_factor(self, engine: InPlaceEngine) -> None:
-        super()._set_factor(engine)
+    def _take_scale(self, engine: InPlaceEngine) -> None:
+        super()._take_scale(engine)
         if not self.max_grad_norm:
             return
         norm = engine.norm().field("norm") * engine.factor.double().abs()

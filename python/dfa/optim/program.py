@@ -59,7 +59,8 @@ def current_stream(device: torch.device) -> int:
     """The stream torch issues work to; 0 on the CPU."""
     if device.type != "cuda":
         return 0
-    return torch.cuda.current_stream(device).cuda_stream
+    # torch.cuda.current_stream makes an object each time.
+    return torch._C._cuda_getCurrentRawStream(device.index)
 
 
 @functools.cache
@@ -99,7 +100,7 @@ class Instance:
             replay=device.type == "cuda",
             **extra,
         )
-        self._finish = self.program.entry("finish")
+        self.entry_finish = self.program.entry("finish")
         self._reduce = self.program.entry("reduce")
         self._fields: dict[str, Tensor] = {}
         self._hyper: dict[tuple[int, int], float] = {}
@@ -149,7 +150,7 @@ class Instance:
 
     def finish(self) -> None:
         """Runs the step on torch's current stream, without waiting."""
-        self.optimizer.run(self._finish, current_stream(self.device))
+        self.optimizer.run(self.entry_finish, current_stream(self.device))
 
     def reduce(self) -> None:
         """Reduces all buckets (programs with collectives on gradients)."""

@@ -275,7 +275,12 @@ def _encode(body: _Body, value: str, index: int, part: str, fmt: str) -> str:
 
 
 def _store_param(
-    body: _Body, value: str, index: int, spec: ClassSpec, part: str
+    body: _Body,
+    value: str,
+    index: int,
+    spec: ClassSpec,
+    part: str,
+    gather: bool,
 ) -> None:
     """Returns master, parameter and remainder, gathered where sharded."""
     wide = _flat(index, part, "f32")
@@ -293,7 +298,7 @@ def _store_param(
         body.result(f"{pair}#1", low, "remainder")
     else:
         own = _encode(body, value, index, part, spec.param)
-    if part == "shard":
+    if part == "shard" and gather:
         whole = _flat(index, "full", spec.param)
         full = body.name()
         body.line(
@@ -304,12 +309,20 @@ def _store_param(
     body.result(own, stored, "param")
 
 
-def update_step(classes: Sequence[ClassSpec], axes: Sequence[str] = ()) -> str:
+def update_step(
+    classes: Sequence[ClassSpec],
+    axes: Sequence[str] = (),
+    *,
+    gather: bool = True,
+    check: bool = False,
+) -> str:
     """The text of the program that updates the parameters.
 
     Gradients are multiplied by the control field ``factor``; a set
     ``found_inf`` changes nothing but the count of skipped steps. With the axis
-    ``shard`` every rank updates its part, and parameters are gathered.
+    ``shard`` every rank updates its part, and parameters are gathered, unless
+    ``gather`` is False. With ``check`` the step itself finds out whether a
+    gradient is inf or nan, on one rank, and sets ``found_inf``.
     """
     body = _Body()
     part = "shard" if "shard" in axes else "full"
@@ -325,14 +338,37 @@ def update_step(classes: Sequence[ClassSpec], axes: Sequence[str] = ()) -> str:
         inputs.append((grad, outs))
     control = _control(body)
     body.line(f'%factor = dfa.read {control}["factor"] : f32')
-    body.line(f'%found = dfa.read {control}["found_inf"] : i32')
-    body.line("%zero = arith.constant 0 : i32")
-    body.line("%skip = arith.cmpi ne, %found, %zero : i32")
+    counter = control
+    if check:
+        counter = _emit_check(body, [grad for grad, _ in inputs], classes)
+    else:
+        body.line(f'%found = dfa.read {control}["found_inf"] : i32')
+        body.line("%zero = arith.constant 0 : i32")
+        body.line("%skip = arith.cmpi ne, %found, %zero : i32")
     for index, spec in enumerate(classes):
-        _emit_rule(body, index, spec, part, *inputs[index])
-    body.line("%counted = dfa.step_count %ctl unless %skip")
+        _emit_rule(body, index, spec, part, gather, *inputs[index])
+    body.line(f"%counted = dfa.step_count {counter} unless %skip")
     body.result("%counted", "!dfa.control", "control")
     return _layout(classes, axes) + "\n" + body.text() + "\n"
+
+
+def _emit_check(
+    body: _Body, grads: Sequence[str], classes: Sequence[ClassSpec]
+) -> str:
+    """Makes ``%skip`` of whole gradients; the control value that says it."""
+    flag = "!dfa.partial<flag, whole>"
+    flags = []
+    for index, (grad, spec) in enumerate(zip(grads, classes, strict=True)):
+        flags.append(body.name())
+        body.line(
+            f"{flags[-1]} = dfa.non_finite {grad} : "
+            f"{_flat(index, 'full', spec.grad)} -> {flag}"
+        )
+    total = body.name()
+    body.line(f"{total} = dfa.combine {', '.join(flags)} : {flag}")
+    body.line(f"%skip = dfa.flag_finish {total} : {flag} -> i1")
+    body.line('%told = dfa.write %skip, %ctl["found_inf"] : i1')
+    return "%told"
 
 
 def _emit_rule(
@@ -340,6 +376,7 @@ def _emit_rule(
     index: int,
     spec: ClassSpec,
     part: str,
+    gather: bool,
     grad: str,
     outs: Sequence[str],
 ) -> None:
@@ -358,7 +395,7 @@ def _emit_rule(
         f"{spec.rule.attributes(spec.modes)} -> {types}"
     )
     values = [f"{new}#{i}" for i in range(len(outs))] if count else [new]
-    _store_param(body, values[0], index, spec, part)
+    _store_param(body, values[0], index, spec, part, gather)
     states = zip(spec.state_names, spec.states, values[1:], strict=True)
     for name, fmt, value in states:
         stored = _encode(body, value, index, part, fmt)

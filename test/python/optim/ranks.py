@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
@@ -27,8 +28,13 @@ def _serve(rank: int, world: int, path: str, folder: str, pipe: Any) -> None:
     sys.path.insert(0, folder)
     os.environ["LOCAL_RANK"] = str(rank)
     warnings.simplefilter("ignore")
+    # With a GPU for each rank, tensors there go over NCCL.
+    backend = "gloo"
+    if torch.cuda.is_available() and torch.cuda.device_count() >= world:
+        torch.cuda.set_device(rank)
+        backend = "cpu:gloo,cuda:nccl"
     dist.init_process_group(
-        "gloo", init_method=f"file://{path}", rank=rank, world_size=world
+        backend, init_method=f"file://{path}", rank=rank, world_size=world
     )
     while True:
         job = pipe.recv()

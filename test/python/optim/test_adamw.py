@@ -318,7 +318,8 @@ def test_a_tensor_is_read_where_it_is() -> None:
     opt = FusedAdamW([p], weight_decay=0.0)
     rate = torch.tensor(0.5)
     row = opt._hyper(opt.param_groups[0])
-    opt._set_hyper = lambda engine: engine.set_hyper(0, (rate, *row[1:]))
+    opt._hyper = lambda _group: (rate, *row[1:])
+    opt._live = [0]
     values = []
     for value in (0.5, 0.25, 0.0):
         rate.fill_(value)
