@@ -32,6 +32,7 @@ std::unique_ptr<MLIRContext> capi::createContext() {
   registerDfaBackendTranslations(registry);
   auto context =
       std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->printOpOnDiagnostic(false);
   return context;
 }
 

@@ -8,6 +8,7 @@
 #include "dfa/Support/Nesting.h"
 #include "dfa/Support/Version.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Config/llvm-config.h"
@@ -25,6 +26,15 @@ static void hideCodegenOptions() {
     entry.second->setHiddenFlag(llvm::cl::Hidden);
 }
 
+/// A diagnostic is one located line; the op behind it is for those who ask.
+static void printOpsOnRequestOnly() {
+  registerMLIRContextCLOptions();
+  llvm::cl::Option *option =
+      llvm::cl::getRegisteredOptions().lookup("mlir-print-op-on-diagnostic");
+  if (option)
+    static_cast<llvm::cl::opt<bool> *>(option)->setInitialValue(false);
+}
+
 static bool hasArgument(int argc, char **argv, StringRef name) {
   for (int index = 1; index < argc; ++index)
     if (StringRef(argv[index]).ltrim('-').split('=').first == name)
@@ -35,6 +45,7 @@ static bool hasArgument(int argc, char **argv, StringRef name) {
 int dfa::runOptMain(int argc, char **argv, StringRef description,
                     DialectRegistry &registry, StringRef ourOptions) {
   hideCodegenOptions();
+  printOpsOnRequestOnly();
   llvm::cl::SetVersionPrinter([](raw_ostream &os) {
     os << "dfa " << DFA_VERSION_STRING << " (LLVM " << LLVM_VERSION_STRING
        << ")\n";

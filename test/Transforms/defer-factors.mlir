@@ -10,13 +10,13 @@
 // The example of the pass description.
 // CHECK-LABEL: func.func @unscale_and_clip(
 // CHECK-SAME: %[[G:.*]]: !dfa.flat<@l, @w, full, bf16>, %[[S:.*]]: f64, %[[MAX:.*]]: f64
-// CHECK-NEXT: %[[A:.*]] = dfa.norm_partial %[[G]] : <@l, @w, full, bf16> -> <l2, whole>
+// CHECK-NEXT: %[[A:.*]] = dfa.norm_partial %[[G]] : !dfa.flat<@l, @w, full, bf16> -> !dfa.partial<l2, whole>
 // CHECK-NEXT: %[[R:.*]] = dfa.norm_finish %[[A]]
 // CHECK-NEXT: %[[M:.*]] = math.absf %[[S]] : f64
 // CHECK-NEXT: %[[N:.*]] = arith.mulf %[[R]], %[[M]] : f64
 // CHECK-NEXT: %[[F:.*]] = dfa.clip_factor %[[N]] to %[[MAX]] : f64
 // CHECK-NEXT: %[[K:.*]] = arith.mulf %[[S]], %[[F]] : f64
-// CHECK-NEXT: %[[C:.*]] = dfa.unscale %[[G]] by %[[K]] : <@l, @w, full, bf16>, f64 -> <@l, @w, full, f32>
+// CHECK-NEXT: %[[C:.*]] = dfa.unscale %[[G]] by %[[K]] : !dfa.flat<@l, @w, full, bf16>, f64 -> !dfa.flat<@l, @w, full, f32>
 // CHECK-NEXT: return %[[C]], %[[N]]
 // REMARK: remark: [Passed] deferred | Category:dfa | Remark="one factor, applied where the values are used"
 func.func @unscale_and_clip(%g: !h, %s: f64, %max: f64) -> (!f, f64) {
@@ -74,7 +74,7 @@ func.func @combined(%g: !f, %h: !f, %s: f32) -> f64 {
 
 // CHECK-LABEL: func.func @check(
 // CHECK-SAME: %[[G:.*]]: !dfa.flat<@l, @w, full, bf16>
-// CHECK: dfa.non_finite %[[G]] : <@l, @w, full, bf16>
+// CHECK: dfa.non_finite %[[G]] : !dfa.flat<@l, @w, full, bf16>
 func.func @check(%g: !h, %s: f64, %t: f64) -> i1 {
   %u = dfa.unscale %g by %s : !h, f64 -> !f
   %v = dfa.unscale %u by %t : !f, f64 -> !f
@@ -144,12 +144,12 @@ func.func @two_roots(%g: !f, %h: !f, %s: f64) -> (f64, f64) {
 // A factor a parameter is none of the whole step's.
 // CHECK-LABEL: func.func @per_parameter(
 // CHECK-SAME: %[[G:.*]]: !dfa.flat<@l, @w, full, f32>, %[[MAX:.*]]: f64, %[[S:.*]]: f64
-// CHECK: %[[A:.*]] = dfa.norm_partial %[[G]] {{.*}} -> <l2, param>
+// CHECK: %[[A:.*]] = dfa.norm_partial %[[G]] {{.*}} -> !dfa.partial<l2, param>
 // CHECK: %[[N:.*]] = dfa.norm_finish %[[A]]
 // CHECK: %[[F:.*]] = dfa.clip_factor %[[N]] to %[[MAX]] : !dfa.per<param, f64>
 // CHECK: %[[C:.*]] = dfa.unscale %[[G]] by %[[F]] : {{.*}}, !dfa.per<param, f64>
 // CHECK: %[[D:.*]] = dfa.unscale %[[C]] by %[[S]]
-// CHECK: %[[B:.*]] = dfa.norm_partial %[[C]] {{.*}} -> <l2, whole>
+// CHECK: %[[B:.*]] = dfa.norm_partial %[[C]] {{.*}} -> !dfa.partial<l2, whole>
 // CHECK: %[[M:.*]] = dfa.norm_finish %[[B]]
 // CHECK: return %[[D]], %[[M]]
 // REMARK: remark: [Missed] scaled-norm {{.*}}differ by group or parameter

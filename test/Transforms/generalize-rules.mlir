@@ -48,7 +48,7 @@ func.func @rmsprop(%g: !f, %p: !f, %s: !f, %c: !dfa.control) -> (!f, !f) {
 // CHECK-LABEL: func.func @lamb(
 // CHECK: %[[S:.*]]:2 = dfa.update ins(%arg0 : {{.*}}) outs(%arg2, %arg3 :
 // CHECK: %[[D:.*]] = dfa.update ins(%arg1, %[[S]]#0, %[[S]]#1 :
-// CHECK: %[[A:.*]] = dfa.norm_partial %arg1 {{.*}} -> <l2, param>
+// CHECK: %[[A:.*]] = dfa.norm_partial %arg1 {{.*}} -> !dfa.partial<l2, param>
 // CHECK: %[[AC:.*]] = dfa.combine %[[A]] over ["shard"]
 // CHECK: %[[AN:.*]] = dfa.norm_finish %[[AC]]
 // CHECK: %[[B:.*]] = dfa.norm_partial %[[D]]

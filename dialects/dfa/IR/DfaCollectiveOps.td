@@ -29,7 +29,7 @@ def Dfa_ReduceScatterOp : Dfa_Op<"reduce_scatter", [Pure]> {
   let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
     custom<EnumWord>($reduction) $input `over` $axis attr-dict `:`
-    type($input) `->` type($result)
+    qualified(type($input)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }
@@ -56,7 +56,7 @@ def Dfa_AllReduceOp : Dfa_Op<"all_reduce", [Pure,
   let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
     custom<EnumWord>($reduction) $input `over` $axis attr-dict `:`
-    type($input)
+    qualified(type($input))
   }];
   let hasVerifier = 1;
 }
@@ -78,7 +78,8 @@ def Dfa_AllGatherOp : Dfa_Op<"all_gather", [Pure]> {
   let arguments = (ins Dfa_Flat:$input, StrAttr:$axis);
   let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
-    $input `over` $axis attr-dict `:` type($input) `->` type($result)
+    $input `over` $axis attr-dict `:` qualified(type($input)) `->`
+    qualified(type($result))
   }];
   let hasVerifier = 1;
 }
@@ -101,7 +102,7 @@ def Dfa_BroadcastOp : Dfa_Op<"broadcast", [Pure,
   let arguments = (ins Dfa_Flat:$input, I64Attr:$root, StrAttr:$axis);
   let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
-    $input `from` $root `over` $axis attr-dict `:` type($input)
+    $input `from` $root `over` $axis attr-dict `:` qualified(type($input))
   }];
   let hasVerifier = 1;
 }

@@ -163,7 +163,9 @@ def Dfa_ClipFactorOp : Dfa_Op<"clip_factor", [Pure,
   }];
   let arguments = (ins Dfa_Norm:$norm, F64:$max_norm);
   let results = (outs Dfa_Norm:$result);
-  let assemblyFormat = "$norm `to` $max_norm attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $norm `to` $max_norm attr-dict `:` qualified(type($result))
+  }];
 }
 
 def Dfa_TrustRatioOp : Dfa_Op<"trust_ratio", [Pure,

@@ -125,7 +125,8 @@ class Dfa_RuleOp<string mnemonic, dag modes, string modeFormat = "">
                                    Optional<I1>:$found_inf));
   let results = (outs Variadic<Dfa_Flat>:$results);
   let assemblyFormat = modeFormat # [{
-    `ins` `(` $grad `:` type($grad) `)` `outs` `(` $outs `:` type($outs) `)`
+    `ins` `(` $grad `:` qualified(type($grad)) `)`
+    `outs` `(` $outs `:` type($outs) `)`
     `control` `(` $control `)` (`unless` $found_inf^)? attr-dict
     `->` type($results)
   }];

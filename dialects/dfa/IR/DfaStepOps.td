@@ -38,8 +38,8 @@ def Dfa_UnscaleOp : Dfa_ElementwiseOp<"unscale"> {
   let arguments = (ins Dfa_Flat:$input, Dfa_Factor:$factor);
   let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
-    $input `by` $factor attr-dict `:` type($input) `,` type($factor) `->`
-    type($result)
+    $input `by` $factor attr-dict `:` qualified(type($input)) `,`
+    type($factor) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -70,8 +70,8 @@ def Dfa_ClipOp : Dfa_ElementwiseOp<"clip", [
   let arguments = (ins Dfa_Flat:$input, Dfa_Norm:$norm, F64:$max_norm);
   let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
-    $input `with` $norm `to` $max_norm attr-dict `:` type($input) `,`
-    type($norm) `,` type($max_norm)
+    $input `with` $norm `to` $max_norm attr-dict `:` qualified(type($input)) `,`
+    qualified(type($norm)) `,` type($max_norm)
   }];
   let hasVerifier = 1;
 }
@@ -96,7 +96,7 @@ def Dfa_ClipValueOp : Dfa_ElementwiseOp<"clip_value", [
   let arguments = (ins Dfa_Flat:$input, Dfa_Factor:$bound);
   let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
-    $input `to` $bound attr-dict `:` type($input) `,` type($bound)
+    $input `to` $bound attr-dict `:` qualified(type($input)) `,` type($bound)
   }];
   let hasVerifier = 1;
 }
@@ -123,7 +123,7 @@ def Dfa_EncodeOp : Dfa_ElementwiseOp<"encode"> {
   let arguments = (ins Dfa_FormatAttr:$format, Dfa_Flat:$input);
   let results = (outs Variadic<Dfa_Flat>:$stored);
   let assemblyFormat = [{
-    custom<EnumWord>($format) $input attr-dict `:` type($input) `->`
+    custom<EnumWord>($format) $input attr-dict `:` qualified(type($input)) `->`
     type($stored)
   }];
   let hasVerifier = 1;
@@ -151,7 +151,7 @@ def Dfa_DecodeOp : Dfa_ElementwiseOp<"decode"> {
   let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
     custom<EnumWord>($format) $stored attr-dict `:` type($stored) `->`
-    type($result)
+    qualified(type($result))
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -180,7 +180,8 @@ def Dfa_AccumulateOp : Dfa_ElementwiseOp<"accumulate", [
   let arguments = (ins Dfa_Flat:$input, Dfa_Flat:$bucket);
   let results = (outs Dfa_Flat:$result);
   let assemblyFormat = [{
-    $input `into` $bucket attr-dict `:` type($input) `,` type($bucket)
+    $input `into` $bucket attr-dict `:` qualified(type($input)) `,`
+    qualified(type($bucket))
   }];
   let hasVerifier = 1;
 }
@@ -210,7 +211,8 @@ def Dfa_NormPartialOp : Dfa_Op<"norm_partial", [Pure,
   let arguments = (ins Dfa_Flat:$input);
   let results = (outs Dfa_Partial:$result);
   let assemblyFormat =
-    "$input attr-dict `:` type($input) `->` type($result)";
+    "$input attr-dict `:` qualified(type($input)) `->` "
+    "qualified(type($result))";
   let hasVerifier = 1;
 }
 
@@ -234,7 +236,8 @@ def Dfa_NonFiniteOp : Dfa_Op<"non_finite", [Pure,
   let arguments = (ins Dfa_Flat:$input);
   let results = (outs Dfa_Partial:$result);
   let assemblyFormat =
-    "$input attr-dict `:` type($input) `->` type($result)";
+    "$input attr-dict `:` qualified(type($input)) `->` "
+    "qualified(type($result))";
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
 }
@@ -260,7 +263,7 @@ def Dfa_CombineOp : Dfa_Op<"combine", [Pure, SameOperandsAndResultType]> {
                        OptionalAttr<StrArrayAttr>:$axes);
   let results = (outs Dfa_Partial:$result);
   let assemblyFormat =
-    "$partials (`over` $axes^)? attr-dict `:` type($result)";
+    "$partials (`over` $axes^)? attr-dict `:` qualified(type($result))";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
@@ -284,7 +287,8 @@ def Dfa_NormFinishOp : Dfa_Op<"norm_finish", [Pure,
   let arguments = (ins Dfa_Partial:$partial);
   let results = (outs Dfa_Norm:$result);
   let assemblyFormat =
-    "$partial attr-dict `:` type($partial) `->` type($result)";
+    "$partial attr-dict `:` qualified(type($partial)) `->` "
+    "qualified(type($result))";
   let hasVerifier = 1;
 }
 
@@ -304,7 +308,7 @@ def Dfa_FlagFinishOp : Dfa_Op<"flag_finish", [Pure,
   let arguments = (ins Dfa_Partial:$partial);
   let results = (outs I1:$result);
   let assemblyFormat =
-    "$partial attr-dict `:` type($partial) `->` type($result)";
+    "$partial attr-dict `:` qualified(type($partial)) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -28,11 +28,11 @@ func.func @unscale(%g: !bf16, %d: !f64, %s: f32, %t: f64,
 // CHECK-LABEL: func.func @clip
 func.func @clip(%u: !f32, %n: f64, %m: f64, %p: !dfa.per<param, f64>,
                 %b: f32) {
-  // CHECK: dfa.clip %{{.*}} with %{{.*}} to %{{.*}} : <{{.*}}>, f64, f64
+  // CHECK: dfa.clip %{{.*}} with %{{.*}} to %{{.*}} : !dfa.flat<{{.*}}>, f64, f64
   %0 = dfa.clip %u with %n to %m : !f32, f64, f64
   // CHECK: dfa.clip {{.*}}, !dfa.per<param, f64>, f64
   %1 = dfa.clip %u with %p to %m : !f32, !dfa.per<param, f64>, f64
-  // CHECK: dfa.clip_value %{{.*}} to %{{.*}} : <{{.*}}>, f32
+  // CHECK: dfa.clip_value %{{.*}} to %{{.*}} : !dfa.flat<{{.*}}>, f32
   %2 = dfa.clip_value %u to %b : !f32, f32
   // CHECK: dfa.clip_value {{.*}}, !dfa.per<param, f64>
   %3 = dfa.clip_value %u to %p : !f32, !dfa.per<param, f64>
