@@ -54,7 +54,7 @@ struct ElementLaunch {
   const dfa_rt_chunk_t *chunks;
   int64_t chunkBegin;
   int64_t chunkEnd;
-  uint32_t blocksPerChunkLog2;
+  uint32_t partsPerChunkLog2;
   double *partials;
   int64_t partialStride;
   // Not arguments: the launch shape.
@@ -144,6 +144,9 @@ public:
 
   // Streams and events.
   virtual Status createStream(Stream &stream) = 0;
+  /// A stream whose kernels get room on the device before those of others that
+  /// wait for it too. For transfers: a kernel of ours fills the whole device.
+  virtual Status createUrgentStream(Stream &stream) = 0;
   virtual void destroyStream(Stream stream) = 0;
   virtual Status synchronize(Stream stream) = 0;
   virtual Status createEvent(Event &event) = 0;

@@ -14,12 +14,12 @@ using namespace dfa::rt::capi;
 static Result<Tables> makeTables(const dfa_rt_optimizer_options_t &options,
                                  const Program &program) {
   dfa::layout::TableOptions tableOptions;
-  // Chunks are cut for the kernel that has the largest blocks.
+  // Chunks are cut for the kernel whose warps take the largest parts.
   int64_t tile = options.tile_elements;
   if (tile == 0)
     for (const ProgramKernel &kernel : program.kernels)
       if (kernel.kind == KernelKind::Element && kernel.accs == 0)
-        tile = std::max(tile, kernel.block * kernel.vector);
+        tile = std::max(tile, DFA_RT_PART_LANES * kernel.vector);
   if (tile > 0)
     tableOptions.tileElements = tile;
   dfa::layout::Expected<dfa::layout::RankTables> rank =

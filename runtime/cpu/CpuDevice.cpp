@@ -48,7 +48,7 @@ void elementRange(void *context, int64_t begin, int64_t end) {
   const ElementLaunch &a = *task.arguments;
   reinterpret_cast<ElementKernel>(task.function)(
       a.control, a.segments, a.state, a.derived, a.chunks, begin, end,
-      a.blocksPerChunkLog2, a.partials, a.partialStride);
+      a.partsPerChunkLog2, a.partials, a.partialStride);
 }
 
 void segmentRange(void *context, int64_t begin, int64_t end) {
@@ -118,6 +118,10 @@ public:
     ++allocations;
     stream.handle = new CpuStream();
     return Status();
+  }
+  // Its threads are the system's to order.
+  Status createUrgentStream(Stream &stream) override {
+    return createStream(stream);
   }
   void destroyStream(Stream stream) override { delete queue(stream); }
   Status synchronize(Stream stream) override {

@@ -24,6 +24,7 @@ using namespace cuda;
 namespace {
 
 constexpr int64_t maxGrid = INT32_MAX;
+constexpr int mostUrgent = INT32_MIN; // stands for the lowest there is
 
 DevicePointer pointer(const void *memory) {
   return reinterpret_cast<DevicePointer>(memory);
@@ -96,11 +97,9 @@ public:
 
   // === Streams and events ===================================================
 
-  Status createStream(Stream &stream) override {
-    Scope scope(*this);
-    DFA_RT_TRY(scope.status);
-    ++allocations;
-    return DFA_CUDA(streamCreate, &stream.handle, CU_STREAM_NON_BLOCKING);
+  Status createStream(Stream &stream) override { return make(stream, 0); }
+  Status createUrgentStream(Stream &stream) override {
+    return make(stream, mostUrgent);
   }
   void destroyStream(Stream stream) override {
     Scope scope(*this);
@@ -251,16 +250,16 @@ public:
     int64_t end = a.chunkEnd;
     // What one grid may hold; larger tables take several launches.
     int64_t warps = std::max<uint32_t>(1, a.block / 32);
-    int64_t most =
-        a.accumulates ? maxGrid * warps : maxGrid >> a.blocksPerChunkLog2;
+    // A warp handles one atom, or one part of a chunk.
+    uint32_t log2 = a.accumulates ? 0 : a.partsPerChunkLog2;
+    int64_t most = (maxGrid * warps) >> log2;
     for (; a.chunkBegin < end; a.chunkBegin = a.chunkEnd) {
       a.chunkEnd = std::min(end, a.chunkBegin + most);
       int64_t rows = a.chunkEnd - a.chunkBegin;
-      int64_t grid = a.accumulates ? (rows + warps - 1) / warps
-                                   : rows << a.blocksPerChunkLog2;
+      int64_t grid = ((rows << log2) + warps - 1) / warps;
       void *parameters[] = {
           &a.control,  &a.segments,     &a.state,    &a.derived,
-          &a.chunks,   &a.chunkBegin,   &a.chunkEnd, &a.blocksPerChunkLog2,
+          &a.chunks,   &a.chunkBegin,   &a.chunkEnd, &a.partsPerChunkLog2,
           &a.partials, &a.partialStride};
       DFA_RT_TRY(start(function, grid, a.block, parameters, stream));
     }
@@ -418,6 +417,14 @@ private:
   static void drop(const Status &status) {
     if (!status.ok())
       DFA_RT_LOG(Warn, "%s", status.str().c_str());
+  }
+
+  Status make(Stream &stream, int priority) {
+    Scope scope(*this);
+    DFA_RT_TRY(scope.status);
+    ++allocations;
+    return DFA_CUDA(streamCreate, &stream.handle, CU_STREAM_NON_BLOCKING,
+                    priority);
   }
 
   Status makeEvent(Event &event, unsigned flags) {

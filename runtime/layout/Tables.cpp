@@ -61,28 +61,28 @@ static Segment localSegment(const Plan &plan, int64_t param, int64_t shard) {
   return segment;
 }
 
-uint32_t blocksPerChunkLog2(int64_t chunkElements, int64_t tileElements) {
-  // A tile larger than the chunk leaves one block with idle threads.
-  int64_t blocks = ceilDiv(chunkElements, std::max<int64_t>(tileElements, 1));
+uint32_t partsPerChunkLog2(int64_t chunkElements, int64_t tileElements) {
+  // A tile larger than the chunk leaves one warp with idle lanes.
+  int64_t parts = ceilDiv(chunkElements, std::max<int64_t>(tileElements, 1));
   uint32_t log2 = 0;
-  while ((int64_t(1) << log2) < blocks)
+  while ((int64_t(1) << log2) < parts)
     ++log2;
   return log2;
 }
 
 int64_t chooseChunkElements(const std::vector<Segment> &segments,
                             int64_t tileElements) {
-  auto blocks = [&](int64_t chunkElements) {
+  auto parts = [&](int64_t chunkElements) {
     int64_t chunks = 0;
     for (const Segment &segment : segments)
       chunks += ceilDiv(segment.elements, chunkElements);
     return static_cast<double>(chunks) *
            static_cast<double>(
-               int64_t(1) << blocksPerChunkLog2(chunkElements, tileElements));
+               int64_t(1) << partsPerChunkLog2(chunkElements, tileElements));
   };
-  double allowed = blocks(minChunkElements) * (1 + 1.0 / 32);
+  double allowed = parts(minChunkElements) * (1 + 1.0 / 256);
   for (int64_t size = maxChunkElements; size > minChunkElements; size /= 2)
-    if (blocks(size) <= allowed)
+    if (parts(size) <= allowed)
       return size;
   return minChunkElements;
 }

@@ -37,8 +37,8 @@ struct Segment {
 };
 
 struct TableOptions {
-  /// Elements that a block of the kernel handles: threads x vector width.
-  int64_t tileElements = 512;
+  /// Elements that a warp of the kernel handles: lanes x vector width.
+  int64_t tileElements = 128;
   /// A power of two from 512 to 65536, or 0: chosen by chooseChunkElements.
   int64_t chunkElements = 0;
 };
@@ -86,14 +86,14 @@ buildFullChunks(const Plan &plan, int64_t bucket, int64_t chunkElements);
 /// empty one, and those of its storage for a shared one.
 std::vector<Fragment> fragmentsOf(const Plan &plan, int64_t param);
 
-/// The largest chunk that launches at most 1/32 more blocks of `tileElements`
-/// than chunks of one tile would: large tensors get few rows, and a model of
-/// small ones does not launch blocks that find nothing to do.
+/// The largest chunk that launches at most 1/256 more parts of `tileElements`
+/// than the smallest chunks would: large tensors get few rows, and a model of
+/// small ones does not launch warps that find nothing to do.
 int64_t chooseChunkElements(const std::vector<Segment> &segments,
                             int64_t tileElements);
 
-/// blocks_per_chunk_log2 of a kernel whose blocks handle `tileElements`.
-uint32_t blocksPerChunkLog2(int64_t chunkElements, int64_t tileElements);
+/// parts_per_chunk_log2 of a kernel whose warps handle `tileElements`.
+uint32_t partsPerChunkLog2(int64_t chunkElements, int64_t tileElements);
 
 } // namespace layout
 } // namespace dfa

@@ -29,14 +29,14 @@ bool Executor::capturable() const {
 
 // === Preparation ============================================================
 
-// The smallest l so that 2^l parts of `tile` elements cover the longest row.
+// The smallest l so that 2^l parts of `part` elements cover the longest row.
 static uint32_t partsLog2(const std::vector<dfa_rt_chunk_t> &rows,
-                          RowRange range, int64_t tile) {
+                          RowRange range, int64_t part) {
   int64_t longest = 0;
   for (int64_t row = range.begin; row < range.end; ++row)
     longest = std::max<int64_t>(longest, rows[row].length);
   uint32_t log2 = 0;
-  while ((tile << log2) < longest)
+  while ((part << log2) < longest)
     ++log2;
   return log2;
 }
@@ -48,9 +48,9 @@ Status Executor::prepare(Module module) {
     DFA_RT_TRY(device.getFunction(module, kernel.name, prepared.function));
     if (kernel.kind == KernelKind::Element) {
       const TableRanges &rows = state.tables.classes[kernel.classIndex].rows;
-      int64_t tile = kernel.block * kernel.vector;
-      prepared.chunkLog2 = partsLog2(state.tables.chunks, rows.chunks, tile);
-      prepared.fullLog2 = partsLog2(state.tables.full, rows.full, tile);
+      int64_t part = DFA_RT_PART_LANES * kernel.vector;
+      prepared.chunkLog2 = partsLog2(state.tables.chunks, rows.chunks, part);
+      prepared.fullLog2 = partsLog2(state.tables.full, rows.full, part);
     }
     kernels.push_back(prepared);
   }
@@ -63,7 +63,9 @@ Status Executor::prepare(Module module) {
         loop = command.get(Field::for_each_bucket_class);
       if (command.kind == CommandKind::end_bucket)
         loop = noClass;
-      if (command.kind == CommandKind::record && communicates) {
+      // Without other ranks only recordings have more than one stream.
+      if (command.kind == CommandKind::record &&
+          (communicates || device.kind() == Device::Kind::Cuda)) {
         size_t count =
             loop == noClass ? 1 : state.tables.classes[loop].buckets.size();
         events[command.get(Field::record_event)].resize(count);
@@ -198,7 +200,7 @@ Status Executor::execute<CommandKind::launch_elements>(const Command &command,
   launch.chunks = table;
   launch.chunkBegin = range.begin;
   launch.chunkEnd = range.end;
-  launch.blocksPerChunkLog2 = log2;
+  launch.partsPerChunkLog2 = log2;
   launch.partials = state.partials + command.get(Field::launch_elements_acc) *
                                          state.partialStride;
   launch.partialStride = state.partialStride;
@@ -273,7 +275,7 @@ template <>
 Status Executor::execute<CommandKind::record>(const Command &command,
                                               Frame &frame) {
   std::vector<EventState> &buckets = events[command.get(Field::record_event)];
-  if (buckets.empty())
+  if (buckets.empty() || (!communicates && !frame.capture))
     return Status(); // one stream: its order is enough
   EventState &event =
       buckets[buckets.size() > 1 && frame.bucket >= 0 ? frame.bucket : 0];
@@ -291,6 +293,8 @@ Status Executor::execute<CommandKind::wait>(const Command &command,
                                             Frame &frame) {
   int64_t name = command.get(Field::wait_event);
   std::vector<EventState> &buckets = events[name];
+  if (!communicates && !frame.capture)
+    return Status();
   Stream on = stream(command.get(Field::wait_stream), frame);
   for (size_t index = 0; index < buckets.size(); ++index) {
     if (buckets.size() > 1 && frame.bucket >= 0 &&

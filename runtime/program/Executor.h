@@ -21,6 +21,7 @@ namespace dfa::rt {
 struct Frame {
   Stream compute;
   Stream comm;          // equal to compute if no axis has more than one rank
+  Stream side;          // equal to compute outside of recordings
   uint64_t capture = 0; // the recording that takes it, or 0
   bool uploads = true;  // false in recordings: they would freeze the tables
   int64_t entry = 0;
@@ -54,12 +55,18 @@ public:
   /// Finds the kernels, creates the events, and checks that the collectives
   /// fit the tables and transports.
   Status prepare(Module module);
+  /// Puts arrays that are gathered into memory of their transports, before any
+  /// other memory is given to them. All ranks call it.
+  Status bindShared(Stream stream);
   /// Runs every distinct collective of transports that connect lazily once, on
   /// memory of its own, and waits: a recording may not contain the connecting.
   /// All ranks call it; when it returns, all of them are connected.
   Status warmUp(Stream stream);
   /// Issues the whole entry; `frame.bucket` restricts it to one bucket.
   Status run(Frame frame);
+
+  /// Ends what a recording noted of its collectives, behind the last of them.
+  Status settle(Stream stream);
 
   /// True if any axis has more than one rank.
   bool distributed() const { return communicates; }
@@ -94,13 +101,22 @@ private:
   Status issue(const Command &command, Frame &frame);
 
   Stream stream(int64_t choice, const Frame &frame) const {
-    return StreamChoice(choice) == StreamChoice::Comm ? frame.comm
-                                                      : frame.compute;
+    switch (StreamChoice(choice)) {
+    case StreamChoice::Comm:
+      return frame.comm;
+    case StreamChoice::Side:
+      return frame.side;
+    case StreamChoice::Compute:
+      break;
+    }
+    return frame.compute;
   }
   const TableRanges &ranges(int64_t classIndex, const Frame &frame) const;
   bool skips(int64_t classIndex, const Frame &frame) const;
   SumsRows sumsRows(const ProgramEntry &entry, int64_t acc,
                     const Command *upTo) const;
+  Status bindShared(Communicator &axis, int64_t classIndex, int64_t array,
+                    Stream stream);
   Status checkCollective(const Command &command) const;
   Transfer arrayTransfer(const Command &command, int64_t bucket) const;
   Transfer sumsTransfer(const ProgramEntry &entry,

@@ -70,7 +70,7 @@ struct Tables {
 
   static std::vector<std::string_view> wordsOf(Field field) {
     if (fieldRows[static_cast<int>(field)].info.name == "stream")
-      return {"compute", "comm"};
+      return {"compute", "comm", "side"};
     switch (field) {
     case Field::launch_elements_table:
       return {"chunks", "atoms", "full"};

@@ -62,7 +62,7 @@ bool findCommand(std::string_view word, CommandKind &kind);
 const std::vector<std::string_view> &enumWords(int field);
 
 // Values of enumerated fields: positions in enumWords.
-enum class StreamChoice : int64_t { Compute, Comm };
+enum class StreamChoice : int64_t { Compute, Comm, Side };
 enum class ChunkTable : int64_t { Chunks, Atoms, Full };
 enum class ControlMode : int64_t { Whole, Local, Gathered };
 enum class CollectiveKind : int64_t {

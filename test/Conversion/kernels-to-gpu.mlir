@@ -7,9 +7,9 @@
 // CHECK-LABEL: gpu.func @scale(
 // CHECK-SAME: %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}
 // CHECK-SAME: kernel attributes {nvvm.maxntid = array<i32: 128>}
+// CHECK: gpu.thread_id x
 // CHECK: gpu.block_id x
 // CHECK: arith.shrui
-// CHECK: gpu.thread_id x
 // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
 // CHECK: llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>

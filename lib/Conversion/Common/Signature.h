@@ -16,7 +16,7 @@ namespace mlir::dfa {
 /// void k(...) of an element kernel.
 struct ElementArguments {
   Value control, segments, state, derived, chunks, chunkBegin, chunkEnd,
-      blocksLog2, partials, partialStride;
+      partsLog2, partials, partialStride;
 };
 
 /// void k(...) of a control kernel.

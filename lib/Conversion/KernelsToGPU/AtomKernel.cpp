@@ -115,8 +115,12 @@ DeviceAtomKernel::Values DeviceAtomKernel::emitRuns() {
   if (runs == 1)
     return emitRun(e.constI64(0));
   assert(runs == 2 && "more runs need a tree");
-  return e.loop(e.constI64(0), e.constI64(runs), e.constI64(1),
-                getIdentities(kinds.size()), [&](Value run, ValueRange before) {
+  // A short atom has nothing in the second run, which adds the identity then.
+  Value isShort = e.compare(arith::CmpIPredicate::sle, chunk.length,
+                            e.constI64(int64_t(lanes) * kWarp));
+  Value end = e.select(isShort, e.constI64(1), e.constI64(runs));
+  return e.loop(e.constI64(0), end, e.constI64(1), getIdentities(kinds.size()),
+                [&](Value run, ValueRange before) {
                   Values totals = emitRun(run);
                   Value first =
                       e.compare(arith::CmpIPredicate::eq, run, e.constI64(0));

@@ -34,6 +34,7 @@ private:
   Emitter::Values addRows(ValueRange sources, Value first, unsigned rows,
                           ValueRange sums);
   LogicalResult finish(ValueRange sums);
+  void loadEarly();
 
   Emitter &e;
   ControlKernelOp kernel;
@@ -42,12 +43,15 @@ private:
   Value shared;
   SmallVector<Combine> kinds, groupKinds;
   Value thread, isLocal;
+  /// What the scalar code reads of the control block.
+  SmallVector<Value> loaded;
 };
 
 } // namespace
 
 LogicalResult DeviceControlKernel::emit() {
   thread = emitThread(e);
+  loadEarly();
   Value yes = arith::ConstantIntOp::create(e, 1, 1);
   Value noLocal = e.isNull(args.localSums);
   isLocal = arith::XOrIOp::create(e, noLocal, yes);
@@ -67,6 +71,29 @@ LogicalResult DeviceControlKernel::emit() {
   return result;
 }
 
+/// Loads fields while the partials are on their way, rather than after all
+/// barriers: the values become arguments of the scalar code. All that it reads
+/// before its first store is as it was when the kernel started.
+void DeviceControlKernel::loadEarly() {
+  Block &body = kernel.getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    int64_t offset = 0;
+    if (LoadControlOp field = dyn_cast<LoadControlOp>(op))
+      offset = getControlFieldOffset(field.getField());
+    else if (LoadScratchOp slot = dyn_cast<LoadScratchOp>(op))
+      offset = offsetof(dfa_rt_control_t, scratch) + 8 * slot.getSlot();
+    else if (isa<StoreControlOp, StoreScratchOp>(op))
+      return;
+    else
+      continue;
+    Type type = op.getResult(0).getType();
+    loaded.push_back(e.load(type, e.at(args.control, offset),
+                            type.getIntOrFloatBitWidth() / 8));
+    op.getResult(0).replaceAllUsesWith(body.addArgument(type, op.getLoc()));
+    op.erase();
+  }
+}
+
 LogicalResult DeviceControlKernel::finish(ValueRange sums) {
   LogicalResult result = success();
   e.ifTrue(
@@ -78,7 +105,9 @@ LogicalResult DeviceControlKernel::finish(ValueRange sums) {
       [&] {
         TableRows rows;
         rows.control = args.control;
-        result = emitRegion(e, kernel.getBody(), sums, rows);
+        SmallVector<Value> values(sums);
+        llvm::append_range(values, loaded);
+        result = emitRegion(e, kernel.getBody(), values, rows);
       });
   return result;
 }

@@ -1,8 +1,8 @@
 // Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Element kernels without accumulators: a block handles one part of a chunk,
-// one vector a thread, and ends.
+// Element kernels without accumulators: a warp handles one part of a chunk, one
+// vector a lane, and ends.
 
 #include "DeviceKernels.h"
 #include "dfa-rt/abi.h"
@@ -17,7 +17,8 @@ public:
   DeviceElementKernel(Emitter &e, KernelOp kernel, const KernelLayout &layout,
                       ValueRange arguments, const DeviceShape &shape)
       : e(e), kernel(kernel), layout(layout),
-        args(bindElementArguments(arguments)), shape(shape) {}
+        args(bindElementArguments(arguments)), shape(shape),
+        partElements(int64_t(kWarp) * shape.vectorWidth) {}
 
   LogicalResult emit();
 
@@ -34,22 +35,30 @@ private:
   const KernelLayout &layout;
   ElementArguments args;
   const DeviceShape &shape;
+  /// Elements of a part.
+  int64_t partElements;
+  Value lane;
 };
 
 } // namespace
 
 LogicalResult DeviceElementKernel::emit() {
-  Value block = emitBlock(e);
-  Value log2 = e.widen(args.blocksLog2);
+  Value thread = emitThread(e);
+  lane = e.bitAnd(thread, e.constI64(kWarp - 1));
+  Value warp = e.add(e.mul(emitBlock(e), e.constI64(shape.block / kWarp)),
+                     e.shiftRight(thread, e.constI64(llvm::Log2_32(kWarp))));
+  Value log2 = e.widen(args.partsLog2);
   Value one = e.constI64(1);
-  Value index = e.add(args.chunkBegin, e.shiftRight(block, log2));
-  Value part = e.bitAnd(block, e.sub(e.shiftLeft(one, log2), one));
-  ChunkRow chunk = loadChunk(e, kernel, layout, args, index);
-  Value start =
-      e.mul(part, e.constI64(int64_t(shape.block) * shape.vectorWidth));
+  Value index = e.add(args.chunkBegin, e.shiftRight(warp, log2));
+  Value part = e.bitAnd(warp, e.sub(e.shiftLeft(one, log2), one));
   LogicalResult result = success();
-  e.ifTrue(e.lessThan(start, chunk.length),
-           [&] { result = emitPart(chunk, start); });
+  // The last block may have warps too many.
+  e.ifTrue(e.lessThan(index, args.chunkEnd), [&] {
+    ChunkRow chunk = loadChunk(e, kernel, layout, args, index);
+    Value start = e.mul(part, e.constI64(partElements));
+    e.ifTrue(e.lessThan(start, chunk.length),
+             [&] { result = emitPart(chunk, start); });
+  });
   return result;
 }
 
@@ -62,8 +71,7 @@ LogicalResult DeviceElementKernel::emitPart(const ChunkRow &chunk,
   ArrayRef<Value> scalars = ArrayRef<Value>(*uniform).drop_front();
   LogicalResult result = success();
   e.ifTrue(uniform->front(), [&] {
-    Value end =
-        e.add(start, e.constI64(int64_t(shape.block) * shape.vectorWidth));
+    Value end = e.add(start, e.constI64(partElements));
     Value whole = e.compare(arith::CmpIPredicate::sle, end, chunk.length);
     Value flag = e.bitAnd(chunk.flags, e.constI32(DFA_RT_SEGMENT_VECTOR));
     Value aligned = e.compare(arith::CmpIPredicate::ne, flag, e.constI32(0));
@@ -98,7 +106,7 @@ LogicalResult DeviceElementKernel::emitVectors(const ChunkRow &chunk,
   SmallVector<Value> wide;
   for (Value value : uniform)
     wide.push_back(widenValue(e, value, lanes));
-  Value index = e.add(start, e.mul(emitThread(e), e.constI64(lanes)));
+  Value index = e.add(start, e.mul(lane, e.constI64(lanes)));
   SmallVector<Value> elements =
       loadElements(e, kernel, chunk, index, lanes, getMaxAlignment());
   return computeElements(e, kernel, chunk, wide, elements, index, lanes,
@@ -109,12 +117,11 @@ LogicalResult DeviceElementKernel::emitVectors(const ChunkRow &chunk,
 LogicalResult DeviceElementKernel::emitScalars(const ChunkRow &chunk,
                                                ValueRange uniform,
                                                Value start) {
-  Value first = e.add(start, emitThread(e));
-  Value partEnd =
-      e.add(start, e.constI64(int64_t(shape.block) * shape.vectorWidth));
+  Value first = e.add(start, lane);
+  Value partEnd = e.add(start, e.constI64(partElements));
   Value end = arith::MinSIOp::create(e, partEnd, chunk.length);
   LogicalResult result = success();
-  e.loop(first, end, e.constI64(shape.block), [&](Value index) {
+  e.loop(first, end, e.constI64(kWarp), [&](Value index) {
     SmallVector<Value> elements = loadElements(e, kernel, chunk, index, 1, 1);
     result = computeElements(e, kernel, chunk, uniform, elements, index, 1, 1);
   });

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Raised whenever a row, a kernel signature or a constant below changes. */
-#define DFA_RT_ABI_VERSION 1
+#define DFA_RT_ABI_VERSION 2
 
 /* Raised whenever program.def or the meaning of a command changes. */
 #define DFA_RT_PROGRAM_VERSION 1
@@ -96,13 +96,14 @@ typedef struct dfa_rt_control {
  *   void k(dfa_rt_control_t *control, const void *segments,
  *          dfa_rt_segment_state_t *state, const float *derived,
  *          const dfa_rt_chunk_t *chunks, int64_t chunk_begin,
- *          int64_t chunk_end, uint32_t blocks_per_chunk_log2,
+ *          int64_t chunk_end, uint32_t parts_per_chunk_log2,
  *          double *partials, int64_t partial_stride)
  *   CPU: handles chunks [chunk_begin, chunk_end), serially; called from
  *   several threads with disjoint ranges.
- *   CUDA, no accumulators: block b handles part b mod 2^l of chunk
- *   chunk_begin + b / 2^l; a part is block size x vector width elements and a
- *   chunk holds at most 2^l parts; grid = (chunk_end - chunk_begin) << l.
+ *   CUDA, no accumulators: warp w of the grid handles part w mod 2^l of chunk
+ *   chunk_begin + w / 2^l; a part is DFA_RT_PART_LANES x vector width elements
+ *   and a chunk holds at most 2^l parts;
+ *   grid = ceil(((chunk_end - chunk_begin) << l) / warps per block).
  *   CUDA, with accumulators: `chunks` is the atom table and a warp handles
  *   one atom; grid = ceil((chunk_end - chunk_begin) / warps per block).
  *   Accumulator a of atom i goes to partials[a * partial_stride + i].
@@ -130,6 +131,7 @@ typedef struct dfa_rt_control {
  *          double *segment_stats, int64_t segment_stats_stride,
  *          const double *group_stats)
  */
+#define DFA_RT_PART_LANES 32
 #define DFA_RT_CONTROL_BLOCK 1024
 #define DFA_RT_SEGMENT_BLOCK 128
 

@@ -274,6 +274,19 @@ typedef struct dfa_rt_group_options {
   const dfa_rt_store_t *store; /* null: DFA_STORE; copied */
 } dfa_rt_group_options_t;
 
+/* This process among all of a run, as the launcher's environment says: RANK,
+ * WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE, else SLURM's; one process if
+ * neither is set. An error names the variable that is malformed or missing. */
+typedef struct dfa_rt_launch {
+  size_t struct_size; /* sizeof(dfa_rt_launch_t) */
+  int32_t rank;
+  int32_t world_size;
+  int32_t local_rank;
+  int32_t local_world_size;
+  char source[64]; /* who said so, for messages */
+} dfa_rt_launch_t;
+DFA_RT_API dfa_rt_status_t dfa_rt_launch_read(dfa_rt_launch_t *launch);
+
 /* Connects all ranks of a mesh; each of them calls it. */
 DFA_RT_API dfa_rt_status_t dfa_rt_group_create(
     const dfa_rt_group_options_t *options, dfa_rt_group_t **group);
@@ -289,6 +302,13 @@ dfa_rt_group_axis(dfa_rt_group_t *group, const char *name,
  * all of them that shows the first differing line. */
 DFA_RT_API dfa_rt_status_t dfa_rt_group_agree(dfa_rt_group_t *group,
                                               const char *text);
+/* Copies device memory of the rank at place `root` of the mesh to that of all
+ * others, collectively and ordered in the stream: for data around the steps,
+ * such as results. */
+DFA_RT_API dfa_rt_status_t dfa_rt_group_broadcast(dfa_rt_group_t *group,
+                                                  void *memory, int64_t bytes,
+                                                  int32_t root,
+                                                  dfa_rt_stream_t stream);
 /* Tells all ranks that this one cannot go on. */
 DFA_RT_API void dfa_rt_group_report(dfa_rt_group_t *group, const char *reason);
 /* Lines about transport, interface and groups; valid as long as the handle. */
@@ -326,7 +346,7 @@ typedef struct dfa_rt_optimizer_options {
   const dfa_rt_program_t *program;
   const dfa_rt_layout_t *layout;
   int64_t rank;          /* in the layout's mesh */
-  int64_t tile_elements; /* 0: threads x vector of the largest kernel */
+  int64_t tile_elements; /* 0: what a warp of the kernels takes */
   const void *image;     /* CUDA: cubin, fatbin or PTX; copied by prepare */
   size_t image_bytes;
   dfa_rt_resolve_t resolve; /* CPU; called by prepare */

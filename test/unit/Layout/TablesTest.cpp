@@ -96,22 +96,22 @@ TEST(Tables, SmallTensorsGetSmallChunks) {
   RankTables small =
       tablesOf(planOf(vectors(std::vector<int64_t>(500, 64))), 0);
   EXPECT_EQ(small.chunkElements, 512);
-  EXPECT_EQ(blocksPerChunkLog2(small.chunkElements, 512), 0u);
-  // One large tensor among them: at most 1/32 more blocks than needed.
+  EXPECT_EQ(partsPerChunkLog2(small.chunkElements, 512), 0u);
+  // One large tensor among them: at most 1/256 more parts than with the
+  // smallest chunks.
   std::vector<int64_t> sizes(500, 64);
   sizes.push_back(10000000);
   RankTables mixed = tablesOf(planOf(vectors(sizes)), 0);
-  int64_t blocks = int64_t(mixed.chunks.size())
-                   << blocksPerChunkLog2(mixed.chunkElements, 512);
-  int64_t needed = 500 + (10000000 + 511) / 512;
-  EXPECT_GE(mixed.chunkElements, 1024);
-  EXPECT_LE(blocks, needed + needed / 32);
+  int64_t parts = int64_t(mixed.chunks.size())
+                  << partsPerChunkLog2(mixed.chunkElements, 128);
+  int64_t smallest = (500 + (10000000 + 511) / 512) * 4;
+  EXPECT_LE(parts, smallest + smallest / 256);
 }
 
-TEST(Tables, BlocksPerChunk) {
-  EXPECT_EQ(blocksPerChunkLog2(65536, 512), 7u);
-  EXPECT_EQ(blocksPerChunkLog2(512, 1024), 0u);
-  EXPECT_EQ(blocksPerChunkLog2(65536, 768), 7u); // 86 blocks
+TEST(Tables, PartsPerChunk) {
+  EXPECT_EQ(partsPerChunkLog2(65536, 128), 9u);
+  EXPECT_EQ(partsPerChunkLog2(512, 1024), 0u);
+  EXPECT_EQ(partsPerChunkLog2(65536, 192), 9u); // 342 parts
 }
 
 TEST(Tables, FullChunksCoverTheBucket) {

@@ -125,15 +125,29 @@ TEST_F(Cuda, ElementLaunchShape) {
   ElementLaunch launch = {};
   launch.chunkBegin = 5;
   launch.chunkEnd = 12;
-  launch.blocksPerChunkLog2 = 3;
+  launch.partsPerChunkLog2 = 3;
   launch.block = 128;
   ok(device->launch(function("local_adamw"), launch, Stream()));
   ASSERT_EQ(driver.launches.size(), 1u);
-  EXPECT_EQ(driver.launches[0].grid, 7u << 3);
+  // A warp a part, four warps a block.
+  EXPECT_EQ(driver.launches[0].grid, 7u << 1);
   EXPECT_EQ(driver.launches[0].block, 128u);
   EXPECT_EQ(driver.launches[0].words[5], 5);
   EXPECT_EQ(driver.launches[0].words[6], 12);
   EXPECT_EQ(driver.launches[0].words[7], 3);
+}
+
+TEST_F(Cuda, ShortChunksShareABlock) {
+  driver.execute = false;
+  ElementLaunch launch = {};
+  launch.block = 128;
+  for (int64_t chunks : {1, 4, 5, 10000}) {
+    launch.chunkEnd = chunks;
+    driver.launches.clear();
+    ok(device->launch(function("local_adamw"), launch, Stream()));
+    ASSERT_EQ(driver.launches.size(), 1u);
+    EXPECT_EQ(driver.launches[0].grid, (chunks + 3) / 4);
+  }
 }
 
 TEST_F(Cuda, AccumulatingLaunchGivesAWarpToAnAtom) {
@@ -155,7 +169,7 @@ TEST_F(Cuda, LargeTablesTakeSeveralGrids) {
   ElementLaunch launch = {};
   launch.chunkBegin = 10;
   launch.chunkEnd = (int64_t(1) << 33) + 3;
-  launch.blocksPerChunkLog2 = 2;
+  launch.partsPerChunkLog2 = 4;
   launch.block = 128;
   ok(device->launch(function("local_adamw"), launch, Stream()));
   int64_t next = 10;
@@ -299,6 +313,18 @@ TEST_F(Cuda, CaptureOfTheUserKeepsTheMemory) {
   // TearDown sees everything freed, by the reaper.
   for (int wait = 0; wait < 2000 && device.use_count() > 1; ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST_F(Cuda, UrgentStreamsComeBeforeOthers) {
+  Stream usual, urgent;
+  ok(device->createStream(usual));
+  ok(device->createUrgentStream(urgent));
+  const FakeStream *other = static_cast<FakeStream *>(usual.handle);
+  const FakeStream *first = static_cast<FakeStream *>(urgent.handle);
+  EXPECT_LT(first->priority, other->priority); // lower is more urgent
+  EXPECT_EQ(first->flags, unsigned(CU_STREAM_NON_BLOCKING));
+  device->destroyStream(usual);
+  device->destroyStream(urgent);
 }
 
 TEST_F(Cuda, InvalidatedCaptureIsReported) {

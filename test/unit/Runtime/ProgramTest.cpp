@@ -19,7 +19,7 @@ namespace {
 // there is a choice.
 const char *const everything = R"(# all of it
 dfa-program 1
-abi 1
+abi 2
 layout   everything	# tabs and comments
 hyper lr eps
 axis replicate nccl
@@ -165,8 +165,8 @@ void expectError(const std::string &from, const std::string &to,
 TEST(Program, LocatedErrors) {
   expectError("dfa-program 1", "dfa-program 2",
               "e:2: expects 'dfa-program' version 1, but got 2");
-  expectError("abi 1", "abi 99", "e:3: expects 'abi' version 1, but got 99");
-  expectError("abi 1\n", "", "e:3: expects 'abi', but got 'layout'");
+  expectError("abi 2", "abi 99", "e:3: expects 'abi' version 2, but got 99");
+  expectError("abi 2\n", "", "e:3: expects 'abi', but got 'layout'");
   expectError("layout   everything", "layout a b",
               "e:4: 'layout' expects 1 words, but got 2");
   expectError("axis replicate nccl", "axis replicate",

@@ -15,7 +15,7 @@
 namespace dfa::rt::test {
 
 const char *const localProgram = R"(dfa-program 1
-abi 1
+abi 2
 layout test
 hyper lr beta1 beta2 eps weight_decay max_norm
 class w derived=8 stats=0
@@ -45,7 +45,7 @@ end
 )";
 
 const char *const shardedProgram = R"(dfa-program 1
-abi 1
+abi 2
 layout test
 hyper lr beta1 beta2 eps weight_decay max_norm
 axis replicate any
