@@ -35,6 +35,13 @@ static void cleanUp(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
+/// Ends a phase below level C.
+static void verifyPhase(OpPassManager &pm, StringRef phase) {
+  DfaVerifyLoweredOptions options;
+  options.phase = phase.str();
+  pm.addPass(createDfaVerifyLowered(options));
+}
+
 void dfa::buildKernelsToCpuPipeline(OpPassManager &pm,
                                     const CpuPipelineOptions &options) {
   DfaConvertKernelsToLoopsOptions loops;
@@ -44,12 +51,14 @@ void dfa::buildKernelsToCpuPipeline(OpPassManager &pm,
   expand.expandBF16 = true;
   pm.addPass(createDfaExpandScalarOps(expand));
   cleanUp(pm);
+  verifyPhase(pm, "loops");
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertVectorToLLVMPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
+  verifyPhase(pm, "llvm");
 }
 
 void dfa::buildKernelsToNvvmPipeline(OpPassManager &pm,
@@ -62,6 +71,7 @@ void dfa::buildKernelsToNvvmPipeline(OpPassManager &pm,
   pm.addPass(createDfaConvertKernelsToGPU(gpu));
   pm.addPass(createDfaExpandScalarOps());
   cleanUp(pm);
+  verifyPhase(pm, "loops");
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertVectorToLLVMPass());
   ConvertGpuOpsToNVVMOpsOptions nvvm;
@@ -70,6 +80,7 @@ void dfa::buildKernelsToNvvmPipeline(OpPassManager &pm,
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
+  verifyPhase(pm, "llvm");
 }
 
 void dfa::buildKernelsToCudaPipeline(OpPassManager &pm,

@@ -24,6 +24,9 @@ dfa.layout @l {
 // CHECK: dfa.launch_elements @reduce_w on @w over atoms acc 0
 // CHECK-NEXT: dfa.launch_elements @reduce_n on @n over atoms acc 0
 // CHECK-NEXT: dfa.launch_control @control mode whole acc 0
+// CHECK-NEXT: dfa.record "[[SIDE:.*]]" on compute
+// CHECK-NEXT: dfa.wait "[[SIDE]]" on side
+// CHECK-NEXT: dfa.read_back on side
 // CHECK-NEXT: dfa.launch_segments @segments_w on @w acc 0
 // CHECK-NEXT: dfa.launch_segments @segments_n on @n acc 0
 // CHECK-NEXT: dfa.launch_elements @update_w on @w over chunks acc 0

@@ -10,9 +10,14 @@ dfa.layout @l {
 // CHECK: dfa.control_kernel @control accumulators []
 // CHECK: dfa.store_control "generation"
 // CHECK: dfa.entry finish {
+// CHECK: dfa.launch_control @control
+// CHECK-NEXT: dfa.record "[[SIDE:.*]]" on compute
+// CHECK-NEXT: dfa.wait "[[SIDE]]" on side
+// CHECK-NEXT: dfa.read_back on side
 // CHECK: dfa.launch_elements @update_w on @w over chunks acc 0
 // CHECK-NEXT: dfa.memset @w "grad"
-// CHECK-NEXT: dfa.read_back
+// CHECK-NEXT: dfa.record "[[DONE:.*]]" on side
+// CHECK-NEXT: dfa.wait "[[DONE]]" on compute
 // CHECK: dfa.entry zero_grad {
 // CHECK-NEXT: dfa.launch_control @zero_grad mode whole acc 0
 // CHECK-NEXT: dfa.memset @w "grad"
@@ -26,15 +31,15 @@ func.func @step(%g: !f {dfa.role = "grad"}, %p: !f {dfa.role = "param"},
 
 // -----
 
-// Accumulation compares generations, so zero_grad comes two stages later:
-// after the kernel, and after the segments are marked.
+// A contribution of gradients is an entry of its own: the kernel compares
+// generations, then the segments are marked. zero_grad comes in finish.
 !f = !dfa.flat<@l, @w, full, f32>
 !h = !dfa.flat<@l, @w, full, bf16>
 dfa.layout @l {
   dfa.class @w param = bf16 grad = bf16 master = none states = [] rule = sgd
 }
 // CHECK-LABEL: module {
-// CHECK: dfa.kernel @update_w on @l::@w arrays [#dfa.array<"grad", bf16, read>, #dfa.array<"main_grad", f32, readwrite>] accumulators [] uniform {
+// CHECK: dfa.kernel @accumulate_w on @l::@w arrays [#dfa.array<"grad", bf16, read>, #dfa.array<"main_grad", f32, readwrite>] accumulators [] uniform {
 // CHECK-DAG: %[[NOW:.*]] = dfa.load_control "generation"
 // CHECK-DAG: %[[OWN:.*]] = dfa.load_segment generation
 // CHECK: %[[MORE:.*]] = arith.cmpi eq, %[[NOW]], %[[OWN]]
@@ -45,13 +50,17 @@ dfa.layout @l {
 // CHECK-NEXT: %[[SUM:.*]] = arith.addf %[[B]], %[[W]]
 // CHECK-NEXT: %[[R:.*]] = arith.select %[[ADD]], %[[SUM]], %[[W]]
 // CHECK-NEXT: dfa.yield %[[R]]
-// CHECK: dfa.segment_kernel @segments_w
+// CHECK: dfa.segment_kernel @mark_w
 // CHECK-NOT: store_segment step
 // CHECK: dfa.store_segment generation
 // CHECK: dfa.control_kernel @control
+// CHECK: dfa.entry fill {
+// CHECK-NEXT: dfa.upload "segments"
+// CHECK-NEXT: dfa.launch_elements @accumulate_w on @w over chunks acc 0
+// CHECK-NEXT: dfa.launch_segments @mark_w
+// CHECK-NEXT: }
 // CHECK: dfa.entry finish {
-// CHECK: dfa.launch_elements @update_w
-// CHECK-NEXT: dfa.launch_segments @segments_w
+// CHECK: dfa.upload "groups"
 // CHECK-NEXT: dfa.launch_control @control
 // CHECK-NEXT: dfa.read_back
 func.func @step(%g: !h {dfa.role = "grad"}, %b: !f {dfa.role = "main_grad"},
@@ -60,6 +69,68 @@ func.func @step(%g: !h {dfa.role = "grad"}, %b: !f {dfa.role = "main_grad"},
   %r = dfa.accumulate %g into %b : !h, !f
   %k = dfa.zero_grad generation %ctl
   return %r, %k : !f, !dfa.control
+}
+
+// -----
+
+// What is made of the sum runs in finish, the norm too; gradients that are
+// reduced over ranks are those sums.
+!f = !dfa.flat<@l, @w, full, f32>
+!s = !dfa.flat<@l, @w, shard, f32>
+dfa.mesh @dp(replicate = 2, shard = 2)
+dfa.layout @l on @dp {
+  dfa.class @w param = f32 grad = f32 master = none states = [] rule = sgd
+}
+// CHECK-LABEL: module {
+// CHECK: dfa.entry fill {
+// CHECK: dfa.launch_elements @accumulate_w
+// CHECK: dfa.entry reduce {
+// CHECK: dfa.collective reduce_scatter over "shard" class @w "main_grad" to "main_grad"
+// CHECK: dfa.launch_elements @reduce_w on @w over atoms acc 0
+// CHECK: dfa.entry finish {
+// CHECK-NOT: launch_elements
+// CHECK: dfa.launch_control @control mode local acc 0
+func.func @step(%g: !f {dfa.role = "grad"}, %b: !f {dfa.role = "main_grad"},
+                %ctl: !dfa.control {dfa.role = "control"})
+    -> (!f {dfa.role = "main_grad"}, !dfa.control {dfa.role = "control"}) {
+  %r = dfa.accumulate %g into %b : !f, !f
+  %rs = dfa.reduce_scatter sum %r over "shard" : !f -> !s
+  %a = dfa.norm_partial %rs : !s -> !dfa.partial<l2, whole>
+  %c = dfa.combine %a over ["shard"] : !dfa.partial<l2, whole>
+  %n = dfa.norm_finish %c : !dfa.partial<l2, whole> -> f64
+  %k1 = dfa.write %n, %ctl["norm"] : f64
+  %k = dfa.zero_grad generation %k1
+  return %r, %k : !f, !dfa.control
+}
+
+// -----
+
+// Ranks agree on which parameters have a gradient before anything looks at
+// them, on the axes that the step names; norms wait for it.
+!f = !dfa.flat<@l, @w, full, f32>
+!s = !dfa.flat<@l, @w, shard, f32>
+dfa.mesh @dp(replicate = 2, shard = 2)
+dfa.layout @l on @dp {
+  dfa.class @w param = f32 grad = f32 master = none states = [] rule = sgd
+}
+// CHECK-LABEL: module {
+// CHECK: dfa.entry reduce {
+// CHECK-NOT: launch_elements
+// CHECK: dfa.entry finish {
+// CHECK: dfa.collective all_reduce over "replicate" "presence" to "presence" reduce max order any acc 0 accs 0
+// CHECK-NEXT: dfa.collective all_reduce over "shard" "presence" to "presence" reduce max order any acc 0 accs 0
+// CHECK: dfa.launch_elements @reduce_w on @w over atoms acc 0
+// CHECK-NEXT: dfa.launch_control @control mode local acc 0
+func.func @step(%g: !f {dfa.role = "grad"},
+                %ctl: !dfa.control {dfa.role = "control"})
+    -> (!dfa.control {dfa.role = "control"})
+    attributes {dfa.presence = ["replicate", "shard"]} {
+  %rs = dfa.reduce_scatter sum %g over "shard" : !f -> !s
+  %a = dfa.norm_partial %rs : !s -> !dfa.partial<l2, whole>
+  %c = dfa.combine %a over ["shard"] : !dfa.partial<l2, whole>
+  %n = dfa.norm_finish %c : !dfa.partial<l2, whole> -> f64
+  %k1 = dfa.write %n, %ctl["norm"] : f64
+  return %k1 : !dfa.control
 }
 
 // -----
@@ -110,6 +181,9 @@ dfa.layout @l {
 // CHECK-NEXT: dfa.launch_segments @segments_w on @w acc 0
 // CHECK-NEXT: dfa.launch_elements @reduce_w_1 on @w over atoms acc 1
 // CHECK-NEXT: dfa.launch_control @control_1 mode whole acc 1
+// CHECK-NEXT: dfa.record "[[SIDE:.*]]" on compute
+// CHECK-NEXT: dfa.wait "[[SIDE]]" on side
+// CHECK-NEXT: dfa.read_back on side
 // CHECK-NEXT: dfa.launch_segments @segments_w_1 on @w acc 0
 // CHECK-NEXT: dfa.launch_elements @update_w on @w over chunks acc 0
 func.func @step(%g: !f {dfa.role = "grad"}, %p: !f {dfa.role = "param"},

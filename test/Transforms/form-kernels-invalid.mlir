@@ -505,3 +505,39 @@ func.func @step(%ctl: !dfa.control {dfa.role = "control"}) -> (!dfa.control {dfa
   %k = dfa.step_count %ctl
   return %k : !dfa.control
 }
+
+// -----
+
+!f = !dfa.flat<@l, @w, full, f32>
+!n = !dfa.flat<@l, @n, full, f32>
+dfa.layout @l {
+  dfa.class @w param = f32 grad = f32 master = none states = [] rule = sgd
+  dfa.class @n param = f32 grad = f32 master = none states = [] rule = sgd
+}
+func.func @step(%g: !f {dfa.role = "grad"}, %b: !f {dfa.role = "main_grad"},
+                %h: !n {dfa.role = "grad"},
+                %ctl: !dfa.control {dfa.role = "control"})
+    -> (!f {dfa.role = "main_grad"}, !dfa.control {dfa.role = "control"}) {
+  %r = dfa.accumulate %g into %b : !f, !f
+  // expected-error @below {{expects gradients that are accumulated, as others of this step are}}
+  %a = dfa.norm_partial %h : !n -> !dfa.partial<l2, whole>
+  %m = dfa.norm_finish %a : !dfa.partial<l2, whole> -> f64
+  %k = dfa.write %m, %ctl["norm"] : f64
+  return %r, %k : !f, !dfa.control
+}
+
+// -----
+
+!f = !dfa.flat<@l, @w, full, f32>
+dfa.layout @l {
+  dfa.class @w param = f32 grad = f32 master = none states = [] rule = sgd
+}
+func.func @step(%g: !f {dfa.role = "grad"}, %b: !f {dfa.role = "main_grad"},
+                %ctl: !dfa.control {dfa.role = "control"})
+    -> (!f {dfa.role = "main_grad"}) {
+  %s = dfa.grad_factor %ctl : f64
+  %u = dfa.unscale %g by %s : !f, f64 -> !f
+  // expected-error @below {{expects gradients and buckets that are arguments of the step}}
+  %r = dfa.accumulate %u into %b : !f, !f
+  return %r : !f
+}

@@ -36,6 +36,9 @@ dfa.layout @l on @dp {
 // CHECK-NEXT: dfa.record "[[E3:.*]]" on comm
 // CHECK-NEXT: dfa.wait "[[E3]]" on compute
 // CHECK-NEXT: dfa.launch_control @control mode gathered acc 0
+// CHECK-NEXT: dfa.record "[[SIDE:.*]]" on compute
+// CHECK-NEXT: dfa.wait "[[SIDE]]" on side
+// CHECK-NEXT: dfa.read_back on side
 // CHECK-NEXT: dfa.launch_segments @segments_w on @w acc 0
 // CHECK-NEXT: dfa.for_each_bucket @w {
 // CHECK-NEXT: dfa.launch_elements @update_w on @w over chunks acc 0
@@ -45,7 +48,8 @@ dfa.layout @l on @dp {
 // CHECK-NEXT: }
 // CHECK-NEXT: dfa.record "[[E5:.*]]" on comm
 // CHECK-NEXT: dfa.wait "[[E5]]" on compute
-// CHECK-NEXT: dfa.read_back
+// CHECK-NEXT: dfa.record "[[DONE:.*]]" on side
+// CHECK-NEXT: dfa.wait "[[DONE]]" on compute
 // CHECK-NEXT: }
 func.func @step(%g: !g {dfa.role = "grad"}, %p: !s {dfa.role = "master"},
                 %ctl: !dfa.control {dfa.role = "control"})
@@ -89,9 +93,13 @@ dfa.layout @l on @dp {
 // CHECK-NEXT: dfa.upload "segments"
 // CHECK-NEXT: dfa.upload "groups"
 // CHECK-NEXT: dfa.launch_control @control mode whole acc 0
+// CHECK-NEXT: dfa.record "[[SIDE:.*]]" on compute
+// CHECK-NEXT: dfa.wait "[[SIDE]]" on side
+// CHECK-NEXT: dfa.read_back on side
 // CHECK-NEXT: dfa.launch_segments @segments_w on @w acc 0
 // CHECK-NEXT: dfa.launch_elements @update_w on @w over chunks acc 0
-// CHECK-NEXT: dfa.read_back
+// CHECK-NEXT: dfa.record "[[DONE:.*]]" on side
+// CHECK-NEXT: dfa.wait "[[DONE]]" on compute
 func.func @step(%g: !f {dfa.role = "grad"}, %p: !f {dfa.role = "param"},
                 %ctl: !dfa.control {dfa.role = "control"})
     -> (!f {dfa.role = "param"}, !dfa.control {dfa.role = "control"}) {

@@ -86,6 +86,9 @@ dfa.layout @l {
 // CHECK: dfa.program {{.*}} accumulators 1 group_stats 0
 // CHECK: dfa.launch_elements @reduce_w on @w over atoms acc 0
 // CHECK-NEXT: dfa.launch_control @control mode whole
+// CHECK-NEXT: dfa.record "[[SIDE:.*]]" on compute
+// CHECK-NEXT: dfa.wait "[[SIDE]]" on side
+// CHECK-NEXT: dfa.read_back on side
 // CHECK-NEXT: dfa.launch_segments @segments_w on @w acc 0
 // CHECK-NEXT: dfa.launch_elements @update_w on @w over chunks
 func.func @step(%g: !f {dfa.role = "grad"}, %p: !f {dfa.role = "param"},

@@ -75,9 +75,13 @@ dfa.layout @model {
 // CHECK-NEXT: dfa.upload "groups"
 // CHECK-NEXT: dfa.launch_elements @reduce_w on @w over atoms acc 0
 // CHECK-NEXT: dfa.launch_control @control mode whole acc 0
+// CHECK-NEXT: dfa.record "[[SIDE:.*]]" on compute
+// CHECK-NEXT: dfa.wait "[[SIDE]]" on side
+// CHECK-NEXT: dfa.read_back on side
 // CHECK-NEXT: dfa.launch_segments @segments_w on @w acc 0
 // CHECK-NEXT: dfa.launch_elements @update_w on @w over chunks acc 0
-// CHECK-NEXT: dfa.read_back
+// CHECK-NEXT: dfa.record "[[DONE:.*]]" on side
+// CHECK-NEXT: dfa.wait "[[DONE]]" on compute
 // CHECK-NEXT: }
 // CHECK-NEXT: dfa.entry zero_grad {
 // CHECK-NEXT: dfa.launch_control @zero_grad mode whole acc 0

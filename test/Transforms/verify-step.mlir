@@ -252,3 +252,16 @@ func.func @step(%c: !dfa.control {dfa.role = "control"})
   %b = dfa.step_count %a
   return %a : !dfa.control
 }
+
+// -----
+
+!f = !dfa.flat<@l, @w, full, f32>
+dfa.mesh @dp(shard = 2)
+dfa.layout @l on @dp {
+  dfa.class @w param = f32 grad = f32 master = none states = [] rule = sgd
+}
+// expected-error@+1 {{expects axes of the layout's mesh in 'dfa.presence', but got "replicate"}}
+func.func @step(%g: !f {dfa.role = "grad"})
+    attributes {dfa.presence = ["shard", "replicate"]} {
+  return
+}

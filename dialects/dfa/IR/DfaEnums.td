@@ -155,10 +155,12 @@ def Dfa_SegmentFieldAttr : Dfa_EnumAttr<Dfa_SegmentField, "segment_field"> {
   let assemblyFormat = "$value";
 }
 
-/// Streams of a program.
+/// Streams of a program. What is on `side` runs beside `compute` in
+/// recordings, and in order with it elsewhere.
 def Dfa_Stream : Dfa_Enum<"Stream", "stream of a program", [
   I32EnumAttrCase<"Compute", 0, "compute">,
-  I32EnumAttrCase<"Comm", 1, "comm">
+  I32EnumAttrCase<"Comm", 1, "comm">,
+  I32EnumAttrCase<"Side", 2, "side">
 ]>;
 def Dfa_StreamAttr : Dfa_EnumAttr<Dfa_Stream, "stream"> {
   let assemblyFormat = "$value";

@@ -161,15 +161,22 @@ def Dfa_LaunchSegmentsOp : Dfa_CommandOp<"launch_segments"> {
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, FlatSymbolRefAttr:$cls,
-                       Dfa_Count:$acc);
-  let assemblyFormat = "$kernel `on` $cls `acc` $acc attr-dict";
+                       Dfa_Count:$acc,
+                       DefaultValuedAttr<
+                         Dfa_StreamAttr,
+                         "::mlir::dfa::Stream::Compute">:$stream);
+  let assemblyFormat = [{
+    $kernel `on` $cls `acc` $acc (`stream` custom<EnumWord>($stream)^)?
+    attr-dict
+  }];
 }
 
 def Dfa_CollectiveOp : Dfa_CommandOp<"collective"> {
   let summary = "one collective over one mesh axis";
   let description = [{
-    `source` and `target` name arrays of the class (in place where equal), or
-    `sums`, the combined accumulators of each rank, without a class.
+    `source` and `target` name arrays of the class (in place where equal),
+    `presence`, a word a parameter that says whether any rank has its gradient,
+    or `sums`, the combined accumulators of each rank, without a class.
 
     Example:
 
@@ -304,13 +311,16 @@ def Dfa_ReadBackOp : Dfa_CommandOp<"read_back"> {
     ```mlir
     dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
       dfa.entry finish {
-        dfa.read_back
+        dfa.record "decided" on compute
+        dfa.wait "decided" on side
+        dfa.read_back on side
       }
     }
     ```
   }];
-  let arguments = (ins);
-  let assemblyFormat = "attr-dict";
+  let arguments = (ins DefaultValuedAttr<
+      Dfa_StreamAttr, "::mlir::dfa::Stream::Compute">:$stream);
+  let assemblyFormat = "(`on` custom<EnumWord>($stream)^)? attr-dict";
 }
 
 def Dfa_BarrierOp : Dfa_CommandOp<"barrier"> {

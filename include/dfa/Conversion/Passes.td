@@ -174,4 +174,26 @@ def DfaExpandScalarOps : Pass<"dfa-expand-scalar-ops"> {
   ];
 }
 
+def DfaVerifyLowered : Pass<"dfa-verify-lowered", "::mlir::ModuleOp"> {
+  let summary = "Checks what a phase below level C leaves";
+  let description = [{
+    Closes the phases below level C. After `phase=loops`: no op of level A, B
+    or C is left outside of the layout and the program, and every kernel that
+    the program launches is a function with the arguments of
+    `runtime/include/dfa-rt/abi.h`. After `phase=llvm` functions are of the LLVM
+    dialect too, and so is all that is in them (on GPUs also NVVM); casts
+    between types of two levels are gone.
+
+    Precondition: ops that verify by themselves. Postcondition: the module can
+    be translated. Limits: types of arguments are counted, not compared; GPU
+    modules that are binaries already are not looked into.
+
+    Changes nothing.
+  }];
+  let options = [
+    Option<"phase", "phase", "std::string", "\"llvm\"",
+           "What has run: loops or llvm">
+  ];
+}
+
 #endif // DFA_CONVERSION_PASSES_TD

@@ -98,6 +98,10 @@ inline constexpr StringLiteral kRoleAttr = "dfa.role";
 /// Attribute of a step function with initial control fields.
 inline constexpr StringLiteral kControlAttr = "dfa.control";
 
+/// Attribute of a step function with the mesh axes over which ranks agree on
+/// which parameters have a gradient.
+inline constexpr StringLiteral kPresenceAttr = "dfa.presence";
+
 } // namespace mlir::dfa
 
 #endif // DFA_IR_DFA_H

@@ -195,7 +195,8 @@ def DfaFormKernels : Pass<"dfa-form-kernels", "::mlir::ModuleOp"> {
     is one `dfa.kernel`, which reads every input once and writes every output
     once. Values that are needed on both sides of a barrier are computed again
     from arrays where that is possible. Scalar work becomes control kernels
-    (once) and segment kernels (once a parameter).
+    (once) and segment kernels (once a parameter). The accumulation of gradients
+    is an entry of its own, `fill`, which runs once a contribution.
 
     Each decision is a remark: `passed` for what was fused and shared, `missed`
     for what was declined, with the reason.
@@ -301,9 +302,13 @@ def DfaFormKernels : Pass<"dfa-form-kernels", "::mlir::ModuleOp"> {
         dfa.upload "segments"
         dfa.upload "groups"
         dfa.launch_control @control mode whole acc 0
+        dfa.record "e0" on compute
+        dfa.wait "e0" on side
+        dfa.read_back on side
         dfa.launch_segments @segments_w on @w acc 0
         dfa.launch_elements @update_w on @w over chunks acc 0
-        dfa.read_back
+        dfa.record "e1" on side
+        dfa.wait "e1" on compute
       }
       dfa.entry zero_grad {
         dfa.launch_control @zero_grad mode whole acc 0

@@ -32,6 +32,11 @@ private:
   LogicalResult exportElements(LaunchElementsOp op);
   LogicalResult exportCollective(CollectiveOp op);
   LogicalResult exportLoop(ForEachBucketOp op);
+  /// The stream of a command, where it is not the usual one.
+  void exportStream(Stream stream) {
+    if (stream != Stream::Compute)
+      out << " stream=" << stringifyStream(stream);
+  }
 
   StringRef transportWord(Transport transport) const;
 
@@ -206,6 +211,7 @@ LogicalResult Exporter::exportCommand(Operation *op) {
           .Case<LaunchSegmentsOp>([&](LaunchSegmentsOp launch) {
             out << "launch_segments kernel=" << launch.getKernel()
                 << " class=" << launch.getCls() << " acc=" << launch.getAcc();
+            exportStream(launch.getStream());
             return success();
           })
           .Case<CollectiveOp>([&](CollectiveOp collective) {
@@ -228,8 +234,9 @@ LogicalResult Exporter::exportCommand(Operation *op) {
             out << "upload table=" << upload.getTable();
             return success();
           })
-          .Case<ReadBackOp>([&](ReadBackOp) {
+          .Case<ReadBackOp>([&](ReadBackOp read) {
             out << "read_back";
+            exportStream(read.getStream());
             return success();
           })
           .Case<BarrierOp>([&](BarrierOp barrier) {

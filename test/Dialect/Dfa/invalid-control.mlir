@@ -85,3 +85,16 @@ func.func @f(%a: !dfa.per<param, f32>, %m: f64) {
   %0 = dfa.clip_factor %a to %m : !dfa.per<param, f32>
   return
 }
+
+// -----
+
+// expected-error@+1 {{expects 'dfa.presence' to be a list of mesh axes, but got "shard"}}
+func.func @step() attributes {dfa.presence = "shard"} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expects 'dfa.presence' on a function only}}
+module attributes {dfa.presence = ["shard"]} {
+}

@@ -369,3 +369,21 @@ dfa.program @p on @l hyper [] accumulators 1 group_stats 0 {
     dfa.launch_segments @k on @w acc 9223372036854775807
   }
 }
+
+// -----
+
+dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+  dfa.entry finish {
+    // expected-error@+1 {{expects 'presence' to be both source and target}}
+    dfa.collective all_reduce over "shard" "presence" to "grad" reduce max order any acc 0 accs 0
+  }
+}
+
+// -----
+
+dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
+  dfa.entry finish {
+    // expected-error@+1 {{expects an all_reduce of 'presence', but got all_gather}}
+    dfa.collective all_gather over "shard" "presence" to "presence" reduce max order any acc 0 accs 0
+  }
+}

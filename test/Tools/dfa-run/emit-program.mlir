@@ -5,7 +5,7 @@
 // those of the target.
 
 // CHECK:      dfa-program 1
-// CHECK-NEXT: abi 1
+// CHECK-NEXT: abi 2
 // CHECK-NEXT: layout l
 // CHECK-NEXT: hyper lr weight_decay
 // CHECK-NEXT: axis shard gloo
@@ -18,8 +18,11 @@
 // CHECK:      kernel zero_grad kind=control class=- accs=0 block=1024 vector=1
 // CHECK:      entry reduce
 // CHECK:        collective kind=reduce_scatter axis=shard class=w source=grad target=grad reduce=sum order=any acc=0 accs=0
-// CHECK:      end
+// CHECK:      {{^}}end
 // CHECK-NEXT: entry finish
+// CHECK:        record event=[[SIDE:.*]] stream=compute
+// CHECK-NEXT:   wait event=[[SIDE]] stream=side
+// CHECK-NEXT:   read_back stream=side
 // CHECK:        for_each_bucket class=w
 // CHECK-NEXT:     launch_elements kernel=update_w class=w table=chunks acc=0
 // CHECK:          collective kind=all_gather axis=shard class=w source=param target=param

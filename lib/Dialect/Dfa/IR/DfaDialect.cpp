@@ -92,12 +92,20 @@ static LogicalResult verifyControlField(Operation *op, NamedAttribute entry) {
 
 LogicalResult DfaDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
-  if (attribute.getName() != kControlAttr)
+  StringRef name = attribute.getName();
+  if (name != kControlAttr && name != kPresenceAttr)
     return op->emitOpError("has no attribute '")
-           << attribute.getName().getValue() << "' in dialect 'dfa'";
+           << name << "' in dialect 'dfa'";
   if (!isa<FunctionOpInterface>(op))
+    return op->emitOpError("expects '") << name << "' on a function only";
+  if (name == kPresenceAttr) {
+    auto axes = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (axes && llvm::all_of(axes, llvm::IsaPred<StringAttr>))
+      return success();
     return op->emitOpError("expects '")
-           << kControlAttr << "' on a function only";
+           << kPresenceAttr << "' to be a list of mesh axes, but got "
+           << attribute.getValue();
+  }
   auto values = dyn_cast<DictionaryAttr>(attribute.getValue());
   if (!values)
     return op->emitOpError("expects '")

@@ -152,10 +152,16 @@ LogicalResult CollectiveOp::verify() {
     return emitOpError("expects 'sums' to be both source and target");
   if (isSums && getCls())
     return emitOpError("expects no class for 'sums', but got ") << getClsAttr();
-  if (!isSums && !getCls())
+  bool isPresence = getSource() == "presence";
+  if (!isSums && !isPresence && !getCls())
     return emitOpError("expects a class for array '") << getSource() << "'";
   if (isSums && static_cast<int64_t>(getAccs()) < 1)
     return emitOpError("expects at least one accumulator for 'sums'");
+  if (isPresence != (getTarget() == "presence"))
+    return emitOpError("expects 'presence' to be both source and target");
+  if (isPresence && getKind() != Collective::AllReduce)
+    return emitOpError("expects an all_reduce of 'presence', but got ")
+           << stringifyCollective(getKind());
   return success();
 }
 

@@ -42,7 +42,7 @@ private:
   LogicalResult formSegments(int stage, StringAttr cls,
                              const DerivedSlots &derived, int countStage);
   FailureOr<Value> getCountFlag(StringAttr cls);
-  bool accumulatesIn(int stage, StringAttr cls);
+  LogicalResult formMark(StringAttr cls);
   std::string makeName(StringRef base, StringRef cls);
   void remarkFused(KernelOp kernel, const ElementEmitter &emitter);
 
@@ -123,13 +123,23 @@ FailureOr<Value> StepFormer::getCountFlag(StringAttr cls) {
   return first ? first.getFoundInf() : Value();
 }
 
-/// Whether kernels of `stage` accumulate gradients of `cls`.
-bool StepFormer::accumulatesIn(int stage, StringAttr cls) {
+/// Notes which parameters of `cls` have a gradient now, if the step accumulates
+/// any.
+LogicalResult StepFormer::formMark(StringAttr cls) {
   auto ops = schedule.getStep().getBody().front().getOps<AccumulateOp>();
-  return llvm::any_of(ops, [&](AccumulateOp op) {
-    return schedule.getStage(op.getResult()) == stage &&
-           getClassName(op.getResult()) == cls;
-  });
+  if (llvm::none_of(ops, [&](AccumulateOp op) {
+        return getClassName(op.getResult()) == cls;
+      }))
+    return success();
+  SegmentEmitter segments(schedule, scratch, program.hyper, cls);
+  FailureOr<SegmentKernelOp> op =
+      segments.emit(builder, makeName("mark", cls.getValue()), DerivedSlots(),
+                    /*countsStep=*/false, Value(), /*marksGradient=*/true);
+  if (failed(op))
+    return failure();
+  program.marks.push_back({FlatSymbolRefAttr::get(op->getSymNameAttr()),
+                           FlatSymbolRefAttr::get(cls), false, 0});
+  return success();
 }
 
 void StepFormer::remarkFused(KernelOp kernel, const ElementEmitter &emitter) {
@@ -248,7 +258,9 @@ LogicalResult StepFormer::formElements(int stage, StringAttr cls,
   if (failed(orderKernels(kernels)) || failed(verifyRows(kernels)))
     return failure();
   for (auto &kernel : kernels) {
-    StringRef base = kernel->stores.empty() ? "reduce" : "update";
+    StringRef base = kernel->stores.empty()             ? "reduce"
+                     : stage < schedule.getFirstStage() ? "accumulate"
+                                                        : "update";
     FailureOr<KernelOp> op =
         kernel->emit(builder, makeName(base, cls.getValue()));
     if (failed(op))
@@ -271,8 +283,7 @@ LogicalResult StepFormer::formElements(int stage, StringAttr cls,
 LogicalResult StepFormer::formSegments(int stage, StringAttr cls,
                                        const DerivedSlots &derived,
                                        int countStage) {
-  bool marks = stage > 0 && accumulatesIn(stage - 1, cls);
-  if (derived.getValues().empty() && stage != countStage && !marks)
+  if (derived.getValues().empty() && stage != countStage)
     return success();
   FailureOr<Value> flag = getCountFlag(cls);
   if (failed(flag))
@@ -280,7 +291,7 @@ LogicalResult StepFormer::formSegments(int stage, StringAttr cls,
   SegmentEmitter segments(schedule, scratch, program.hyper, cls);
   FailureOr<SegmentKernelOp> op =
       segments.emit(builder, makeName("segments", cls.getValue()), derived,
-                    stage == countStage, *flag, marks);
+                    stage == countStage, *flag, /*marksGradient=*/false);
   if (failed(op))
     return failure();
   program.stages[stage].segments.push_back(
@@ -301,6 +312,8 @@ LogicalResult StepFormer::formClass(StringAttr cls) {
   for (int stage = 0; stage < stages; ++stage)
     if (failed(formElements(stage, cls, derived[stage])))
       return failure();
+  if (failed(formMark(cls)))
+    return failure();
   for (int stage = 0; stage < stages; ++stage)
     if (failed(formSegments(stage, cls, derived[stage], lastUpdateStage)))
       return failure();

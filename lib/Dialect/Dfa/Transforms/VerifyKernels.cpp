@@ -177,6 +177,9 @@ LogicalResult ProgramVerifier::verifyCollective(CollectiveOp op) {
   FailureOr<ProgramClassOp> cls = findClass(op, *op.getCls());
   if (failed(cls))
     return failure();
+  // Not an array of the class, but a table of the runtime.
+  if (op.getSource() == "presence")
+    return success();
   for (StringRef array : {op.getSource(), op.getTarget()})
     if (!llvm::is_contained(cls->getArrays(),
                             StringAttr::get(op.getContext(), array)))

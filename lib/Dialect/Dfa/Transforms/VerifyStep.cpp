@@ -28,6 +28,7 @@ public:
 private:
   LogicalResult verifySymbols();
   LogicalResult verifyFlat(Location loc, FlatType type);
+  LogicalResult verifyPresence();
   LogicalResult verifyRoles();
   LogicalResult verifyFormat(Location loc, FlatType type, StringAttr role);
   LogicalResult verifyPartials();
@@ -82,7 +83,22 @@ LogicalResult StepVerifier::verifySymbols() {
           return WalkResult::interrupt();
     return WalkResult::advance();
   });
-  return failure(result.wasInterrupted());
+  return failure(result.wasInterrupted() || failed(verifyPresence()));
+}
+
+/// Ranks can agree along axes of the mesh only.
+LogicalResult StepVerifier::verifyPresence() {
+  auto axes = step->getAttrOfType<ArrayAttr>(kPresenceAttr);
+  if (!axes || !first)
+    return success();
+  auto layout =
+      SymbolTable::lookupNearestSymbolFrom<LayoutOp>(step, first.getLayout());
+  MeshOp mesh = layout.getMeshOp();
+  for (auto axis : axes.getAsRange<StringAttr>())
+    if (!mesh || !mesh.getAxis(axis.getValue()))
+      return step.emitError("expects axes of the layout's mesh in '")
+             << kPresenceAttr << "', but got " << axis;
+  return success();
 }
 
 /// The format in which a class keeps what has this role; none if it does not

@@ -25,16 +25,22 @@ public:
 private:
   void emitClasses();
   void emitEntry(Entry kind, function_ref<void()> body);
+  void emitFill();
   void emitReduce();
   void emitFinish();
   void emitZeroGrad();
   void emitMemsets();
   void emitStage(size_t stage);
+  void emitPresence();
+  void emitReadBack();
   void emitControl(size_t stage);
   void emitCollective(Operation *op);
   void emitElements(const LaunchPlan &launch);
   void emitGathers(size_t stage);
   bool reducesByBucket() const;
+  ArrayRef<Operation *> reductions() const {
+    return schedule.getStages()[schedule.getFirstStage()].collectives;
+  }
   SmallVector<Operation *> gathersOf(size_t stage, StringAttr cls) const;
 
   /// Orders `to` behind everything on `from`.
@@ -46,6 +52,9 @@ private:
   StringRef zeroGrad;
   Location loc;
   int nextEvent = 0;
+  /// Stage of the last control kernel, after which the control block is as the
+  /// host will see it.
+  std::optional<size_t> lastControl;
 };
 
 } // namespace
@@ -163,19 +172,55 @@ SmallVector<Operation *> CommandEmitter::gathersOf(size_t stage,
 /// Gradients are reduced, and their norm taken, bucket by bucket while the
 /// backward pass runs, if nothing else comes before.
 bool CommandEmitter::reducesByBucket() const {
-  return !schedule.getStages()[0].collectives.empty() &&
-         !plan.stages[0].control && plan.stages[0].segments.empty() &&
-         schedule.getStages()[0].stores.empty();
+  // Which parameters have a gradient is known to all in finish only.
+  if (schedule.getStep()->hasAttr(kPresenceAttr))
+    return false;
+  int first = schedule.getFirstStage();
+  return !reductions().empty() && !plan.stages[first].control &&
+         plan.stages[first].segments.empty() &&
+         schedule.getStages()[first].stores.empty();
 }
 
+/// A contribution of gradients: copied or added, then noted.
+void CommandEmitter::emitFill() {
+  UploadOp::create(builder, loc, "segments");
+  for (const LaunchPlan &launch : plan.stages[0].elements)
+    emitElements(launch);
+  for (const LaunchPlan &launch : plan.marks)
+    LaunchSegmentsOp::create(builder, loc, launch.kernel.getValue(),
+                             launch.cls.getValue(), launch.firstRow);
+}
+
+/// The norm of a bucket runs beside the reduction of the next one; commands
+/// behind a collective wait for that bucket only.
 void CommandEmitter::emitReduce() {
   join(Stream::Compute, Stream::Comm);
-  for (Operation *op : schedule.getStages()[0].collectives)
-    emitCollective(op);
-  join(Stream::Comm, Stream::Compute);
-  if (reducesByBucket())
-    for (const LaunchPlan &launch : plan.stages[0].elements)
-      emitElements(launch);
+  bool together = reducesByBucket();
+  ArrayRef<LaunchPlan> launches =
+      plan.stages[schedule.getFirstStage()].elements;
+  for (StringAttr cls : schedule.getClasses()) {
+    bool reduces = llvm::any_of(reductions(), [&](Operation *op) {
+      return getClassName(op->getResult(0)) == cls;
+    });
+    OpBuilder::InsertionGuard guard(builder);
+    if (reduces) {
+      auto loop =
+          ForEachBucketOp::create(builder, loc, FlatSymbolRefAttr::get(cls));
+      builder.createBlock(&loop.getBody());
+      for (Operation *op : reductions())
+        if (getClassName(op->getResult(0)) == cls)
+          emitCollective(op);
+      if (together)
+        join(Stream::Comm, Stream::Compute);
+    }
+    if (!together)
+      continue;
+    for (const LaunchPlan &launch : launches)
+      if (launch.cls.getAttr() == cls)
+        emitElements(launch);
+  }
+  if (!together)
+    join(Stream::Comm, Stream::Compute);
 }
 
 /// Element kernels whose results are gathered go bucket by bucket, so that
@@ -210,6 +255,8 @@ void CommandEmitter::emitGathers(size_t stage) {
 
 void CommandEmitter::emitStage(size_t stage) {
   emitControl(stage);
+  if (lastControl == stage)
+    emitReadBack();
   for (const LaunchPlan &launch : plan.stages[stage].segments)
     LaunchSegmentsOp::create(builder, loc, launch.kernel.getValue(),
                              launch.cls.getValue(), launch.firstRow);
@@ -219,11 +266,42 @@ void CommandEmitter::emitStage(size_t stage) {
 void CommandEmitter::emitFinish() {
   UploadOp::create(builder, loc, "segments");
   UploadOp::create(builder, loc, "groups");
-  size_t first = reducesByBucket() ? 1 : 0;
+  emitPresence();
+  size_t first = schedule.getFirstStage() + (reducesByBucket() ? 1 : 0);
+  for (size_t stage = first; stage < plan.stages.size(); ++stage)
+    if (plan.stages[stage].control)
+      lastControl = stage;
+  // Where nothing comes after it, there is nothing to be beside of.
+  if (lastControl && *lastControl + 1 == plan.stages.size() &&
+      plan.stages.back().segments.empty() &&
+      plan.stages.back().elements.empty())
+    lastControl.reset();
   for (size_t stage = first; stage < plan.stages.size(); ++stage)
     emitStage(stage);
   emitMemsets();
-  ReadBackOp::create(builder, loc);
+  if (lastControl)
+    join(Stream::Side, Stream::Compute);
+  else
+    ReadBackOp::create(builder, loc);
+}
+
+/// The control block goes to the host beside the kernels that are left.
+void CommandEmitter::emitReadBack() {
+  join(Stream::Compute, Stream::Side);
+  ReadBackOp::create(builder, loc, Stream::Side);
+}
+
+/// What any rank saw counts, on all the axes that the step names.
+void CommandEmitter::emitPresence() {
+  auto axes = schedule.getStep()->getAttrOfType<ArrayAttr>(kPresenceAttr);
+  if (!axes || axes.empty())
+    return;
+  join(Stream::Compute, Stream::Comm);
+  for (auto axis : axes.getAsRange<StringAttr>())
+    CollectiveOp::create(builder, loc, Collective::AllReduce, axis,
+                         FlatSymbolRefAttr(), "presence", "presence",
+                         Reduction::Max, Order::Any, 0, 0);
+  join(Stream::Comm, Stream::Compute);
 }
 
 /// Gradients that the user sees become zeros. The modes of a step's zero_grad
@@ -276,7 +354,9 @@ LogicalResult CommandEmitter::run() {
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&program.getBody());
   emitClasses();
-  if (!schedule.getStages()[0].collectives.empty())
+  if (schedule.getFirstStage() > 0)
+    emitEntry(Entry::Fill, [&] { emitFill(); });
+  if (!reductions().empty())
     emitEntry(Entry::Reduce, [&] { emitReduce(); });
   emitEntry(Entry::Finish, [&] { emitFinish(); });
   emitEntry(Entry::ZeroGrad, [&] { emitZeroGrad(); });

@@ -29,6 +29,8 @@ struct StagePlan {
 
 struct ProgramPlan {
   SmallVector<StagePlan> stages;
+  /// Segment kernels that follow the accumulation of gradients.
+  SmallVector<LaunchPlan> marks;
   /// Columns of the group table, in order.
   SmallVector<StringRef> hyper;
   /// Derived values a segment of each class.

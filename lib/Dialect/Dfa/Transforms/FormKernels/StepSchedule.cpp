@@ -23,7 +23,7 @@ LogicalResult StepSchedule::build() {
       failed(collectStores()))
     return failure();
   sinkReductions();
-  if (failed(collectRows()))
+  if (failed(collectRows()) || failed(verifyAccumulates()))
     return failure();
   shareRows();
   for (KernelStage &stage : stages) {
@@ -160,7 +160,9 @@ LogicalResult StepSchedule::assignCollective(Operation &op) {
   Value operand = op.getOperand(0), result = op.getResult(0);
   StringAttr array = memory.lookup(operand);
   int stage = array ? getStage(operand) : getStage(operand) + 1;
-  if (!array) {
+  if (operand.getDefiningOp<AccumulateOp>()) {
+    array = getArray(operand, stage);
+  } else if (!array) {
     // Computed here: it is stored in the array that the result is returned in.
     for (Value value = result; !array;) {
       if (!value.hasOneUse())
@@ -187,6 +189,47 @@ LogicalResult StepSchedule::assignCollective(Operation &op) {
   return success();
 }
 
+/// Contributions go into the bucket in a stage of their own, the first, which
+/// runs as often as gradients arrive. What uses the bucket comes after it.
+LogicalResult StepSchedule::assignAccumulate(AccumulateOp op) {
+  StringAttr input = memory.lookup(op.getInput());
+  StringAttr bucket = memory.lookup(op.getBucket());
+  if (!input || !bucket || !isa<BlockArgument>(op.getInput()) ||
+      !isa<BlockArgument>(op.getBucket()))
+    return op.emitOpError("expects gradients and buckets that are arguments of "
+                          "the step");
+  accumulates = true;
+  stageOf[op.getResult()] = 0;
+  stages.resize(std::max<size_t>(stages.size(), 2));
+  stages[0].stores.push_back({op.getResult(), bucket});
+  return success();
+}
+
+/// The first stage that can use `operand`.
+int StepSchedule::getOperandStage(Value operand) const {
+  return getStage(operand) +
+         static_cast<bool>(operand.getDefiningOp<AccumulateOp>());
+}
+
+/// The first stage is for accumulation alone: finish does not run it again.
+LogicalResult StepSchedule::verifyAccumulates() {
+  if (!accumulates)
+    return success();
+  for (const AccumulatorRow &row : stages[0].rows)
+    return emitError(row.partial.getLoc(),
+                     "expects gradients that are accumulated, as others of "
+                     "this step are");
+  for (const StoredValue &stored : stages[0].stores)
+    if (!stored.value.getDefiningOp<AccumulateOp>())
+      return emitError(stored.value.getLoc(),
+                       "expects values that are made of accumulated "
+                       "gradients, as others of this step are");
+  for (Operation *op : stages[0].collectives)
+    return op->emitOpError("expects a gradient that is accumulated, as others "
+                           "of this step are");
+  return success();
+}
+
 /// Scalar ops of other dialects take any type where they only pass it on.
 static bool isOnScalars(Operation &op) {
   auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
@@ -197,7 +240,6 @@ static bool isOnScalars(Operation &op) {
 
 LogicalResult StepSchedule::assignStages() {
   stages.resize(1);
-  int lastAccumulate = -1;
   Operation *zeroGrad = nullptr;
   for (Operation &op : step.getBody().front().without_terminator()) {
     if (isCollective(&op)) {
@@ -210,30 +252,30 @@ LogicalResult StepSchedule::assignStages() {
         !isOnScalars(op))
       return op.emitOpError("is not allowed in a step; expects ops of 'dfa' on "
                             "values, 'arith' and 'math' on scalars");
+    // Accumulation compares with the generation that zero_grad changes.
+    if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+      if (zeroGrad)
+        return op.emitOpError("expects to come before 'dfa.zero_grad'");
+      if (failed(assignAccumulate(accumulate)))
+        return failure();
+      continue;
+    }
     int stage = 0;
     for (Value operand : op.getOperands())
       // The control operand orders changes of the block; it is not data.
       if (!isa<ElementwiseOpInterface>(op) ||
           !isa<ControlType>(operand.getType()))
-        stage = std::max(stage, getStage(operand));
+        stage = std::max(stage, getOperandStage(operand));
     // A partial is finished after the kernels that accumulate it.
     bool finishes = llvm::any_of(
         op.getOperandTypes(), [](Type type) { return isa<PartialType>(type); });
     if (finishes && !isa<CombineOp>(op))
       ++stage;
-    // Accumulation compares with the generation that zero_grad changes, and
-    // segments are marked one stage after it.
-    if (isa<AccumulateOp>(op)) {
-      if (zeroGrad)
-        return op.emitOpError("expects to come before 'dfa.zero_grad'");
-      lastAccumulate = std::max(lastAccumulate, stage);
-      stages.resize(std::max<size_t>(stages.size(), stage + 2));
-    }
-    if (isa<ZeroGradOp>(op)) {
+    if (isa<ZeroGradOp>(op))
       zeroGrad = &op;
-      if (lastAccumulate >= 0)
-        stage = std::max(stage, lastAccumulate + 2);
-    }
+    // Scalar work is not repeated with every contribution.
+    if (isa<ScalarOpInterface, ControlOpInterface>(op) || isOnScalars(op))
+      stage = std::max(stage, getFirstStage());
     for (Value result : op.getResults())
       stageOf[result] = stage;
     if (stages.size() <= static_cast<size_t>(stage))
@@ -288,7 +330,7 @@ LogicalResult StepSchedule::verifyStores() {
              << " to be what is in its memory at the end, but role '"
              << memory.lookup(use.get()).getValue() << "' was overwritten";
   for (auto op : step.getBody().front().getOps<AccumulateOp>())
-    if (!getArray(op.getResult(), static_cast<int>(stages.size())))
+    if (!llvm::is_contained(op.getResult().getUsers(), terminator))
       return op.emitOpError("expects its result to be returned");
   for (auto op : step.getBody().front().getOps<ZeroGradOp>())
     for (Value grad : op.getGrads())

@@ -99,9 +99,16 @@ public:
 
   int64_t getNumRows() const { return numRows; }
 
+  /// The first stage after the accumulation of gradients: 1, or 0 if the step
+  /// accumulates nothing.
+  int getFirstStage() const { return accumulates ? 1 : 0; }
+
 private:
   LogicalResult assignStages();
   LogicalResult assignCollective(Operation &op);
+  LogicalResult assignAccumulate(AccumulateOp op);
+  LogicalResult verifyAccumulates();
+  int getOperandStage(Value operand) const;
   LogicalResult collectArrays();
   LogicalResult addArray(Location loc, FlatType type, StringAttr role);
   LogicalResult collectStores();
@@ -134,6 +141,7 @@ private:
   /// Flags by elementwise op, as far as asked for.
   DenseMap<Operation *, Value> predicates;
   int64_t numRows = 0;
+  bool accumulates = false;
 };
 
 /// Class of a flat value, by name.
