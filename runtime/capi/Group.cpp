@@ -9,6 +9,7 @@
 #include "comm/Store.h"
 
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 
 using namespace dfa::rt;
@@ -74,6 +75,25 @@ static Status readMesh(const dfa_rt_group_options_t &given,
   if (given.ranks)
     options.ranks.assign(given.ranks, given.ranks + given.rank_count);
   return Status();
+}
+
+dfa_rt_status_t dfa_rt_launch_read(dfa_rt_launch_t *launch) {
+  return guard([&]() -> Status {
+    DFA_RT_TRY(required(launch, "launch"));
+    if (launch->struct_size < sizeof(*launch))
+      return DFA_RT_ERROR(InvalidArgument,
+                          "expects a launch of %zu bytes, but got %zu",
+                          sizeof(*launch), launch->struct_size);
+    Launch found;
+    DFA_RT_TRY(resolveLaunch(LaunchFlags(), processEnvironment(), found));
+    launch->rank = found.rank;
+    launch->world_size = found.worldSize;
+    launch->local_rank = found.localRank;
+    launch->local_world_size = found.localWorldSize;
+    std::snprintf(launch->source, sizeof(launch->source), "%s",
+                  found.source.c_str());
+    return Status();
+  });
 }
 
 dfa_rt_status_t dfa_rt_group_create(const dfa_rt_group_options_t *options,
@@ -162,6 +182,21 @@ dfa_rt_status_t dfa_rt_group_agree(dfa_rt_group_t *group, const char *text) {
     DFA_RT_TRY(required(group, "group"));
     DFA_RT_TRY(required(text, "text"));
     return group->state->set->agreePlan(text);
+  });
+}
+
+dfa_rt_status_t dfa_rt_group_broadcast(dfa_rt_group_t *group, void *memory,
+                                       int64_t bytes, int32_t root,
+                                       dfa_rt_stream_t stream) {
+  return guard([&]() -> Status {
+    DFA_RT_TRY(required(group, "group"));
+    Communicator *mesh = group->state->set->mesh();
+    if (!mesh)
+      return DFA_RT_ERROR(FailedPrecondition, "the communicators are closed");
+    if (bytes > 0)
+      DFA_RT_TRY(required(memory, "memory"));
+    return mesh->broadcast(memory, memory, bytes, DataType::I8, root,
+                           Stream{stream});
   });
 }
 

@@ -273,6 +273,7 @@ Status resolveLaunch(const LaunchFlags &flags, const Environment &environment,
   launch.restart = restart.value_or(0);
   launch.runId = resolveRunId(flags, env);
   DFA_RT_TRY(resolveStore(flags, env, launch));
+  launch.storeSocket = env.number("DFA_STORE_FD", 3).value_or(-1);
   return env.status;
 }
 

@@ -54,6 +54,9 @@ struct Launch {
   int localRank = 0;
   int localWorldSize = 1;
   StoreAddress store; ///< Kind::None if there is one process
+  /// A socket that listens on the store's port already, inherited from a
+  /// launcher that chose the port (DFA_STORE_FD), or -1.
+  int storeSocket = -1;
   std::string runId;  ///< same on all ranks of a run
   int restart = 0;    ///< elastic restarts of the run so far
   std::string source; ///< who said rank and size: for --check and errors

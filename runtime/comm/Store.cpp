@@ -168,7 +168,8 @@ Status openStore(const Launch &launch, Milliseconds timeout,
                  std::unique_ptr<Store> &store) {
   switch (launch.store.kind) {
   case StoreAddress::Kind::Tcp:
-    return openTcpStore(launch.store, launch.rank, timeout, store);
+    return openTcpStore(launch.store, launch.rank, timeout, store,
+                        launch.storeSocket);
   case StoreAddress::Kind::File:
     return openFileStore(launch.store.path, store);
   case StoreAddress::Kind::None:

@@ -79,9 +79,10 @@ std::unique_ptr<Store> makePrefixStore(std::shared_ptr<Store> store,
 Status openFileStore(const std::string &path, std::unique_ptr<Store> &store);
 
 /// Connects to a TCP store; rank 0 also serves it as long as the returned
-/// object or a clone of it lives. Waits for the server up to `timeout`.
+/// object or a clone of it lives, on `listening` if that is a socket. Waits for
+/// the server up to `timeout`.
 Status openTcpStore(const StoreAddress &address, int rank, Milliseconds timeout,
-                    std::unique_ptr<Store> &store);
+                    std::unique_ptr<Store> &store, int listening = -1);
 
 /// Opens the store that the launch names.
 Status openStore(const Launch &launch, Milliseconds timeout,

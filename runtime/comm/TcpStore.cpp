@@ -257,14 +257,14 @@ Status TcpStore::ask(wire::Request kind, const std::string &key,
 } // namespace
 
 Status openTcpStore(const StoreAddress &address, int rank, Milliseconds timeout,
-                    std::unique_ptr<Store> &store) {
+                    std::unique_ptr<Store> &store, int listening) {
   std::shared_ptr<TcpStoreServer> server;
   Deadline deadline = after(timeout);
   StoreAddress actual = address;
   if (rank == 0) {
     DFA_RT_TRY(TcpStoreServer::start(
         address.host, address.port,
-        std::min(deadline, after(Milliseconds(5000))), server));
+        std::min(deadline, after(Milliseconds(5000))), listening, server));
     actual.port = server->port();
   }
   std::unique_ptr<TcpStore> client =

@@ -348,13 +348,37 @@ wire::Socket listenFor(const std::string &host, int port) {
   return listenOn(reinterpret_cast<sockaddr *>(&any4), sizeof(any4));
 }
 
+/// A duplicate of a listening socket of another owner.
+wire::Socket adopt(int listening) {
+  int accepts = 0;
+  socklen_t bytes = sizeof(accepts);
+  if (::getsockopt(listening, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &bytes) != 0)
+    return wire::Socket();
+  if (!accepts) {
+    errno = EINVAL;
+    return wire::Socket();
+  }
+  wire::Socket socket(::fcntl(listening, F_DUPFD_CLOEXEC, 0));
+  if (socket.fd() >= 0)
+    ::fcntl(socket.fd(), F_SETFL, O_NONBLOCK);
+  return socket;
+}
+
 } // namespace
 
 Status TcpStoreServer::start(const std::string &host, int port,
-                             Deadline deadline,
+                             Deadline deadline, int listening,
                              std::shared_ptr<TcpStoreServer> &server) {
   wire::Socket listener;
-  while (true) {
+  if (listening >= 0) {
+    listener = adopt(listening);
+    if (listener.fd() < 0)
+      return DFA_RT_ERROR(InvalidArgument,
+                          "DFA_STORE_FD: expected a listening socket, found "
+                          "descriptor %d: %s",
+                          listening, std::strerror(errno));
+  }
+  while (listener.fd() < 0) {
     listener = listenFor(host, port);
     if (listener.fd() >= 0)
       break;

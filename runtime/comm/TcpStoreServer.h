@@ -26,8 +26,10 @@ public:
   /// Listens on `host`'s loopback address if it is one, else on all
   /// interfaces (a launcher's host name need not be an address of ours); port
   /// 0 picks a free one. Tries until the deadline while the port is taken.
+  /// `listening` is a socket that listens already, of which a duplicate is
+  /// used, or -1.
   static Status start(const std::string &host, int port,
-                      wire::Deadline deadline,
+                      wire::Deadline deadline, int listening,
                       std::shared_ptr<TcpStoreServer> &server);
 };
 

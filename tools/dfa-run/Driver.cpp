@@ -10,6 +10,7 @@
 #include "execution/Compile.h"
 #include "execution/Execution.h"
 #include "execution/PlanDrawing.h"
+#include "launch/Launcher.h"
 #include "reference/Reference.h"
 #include "step/Import.h"
 
@@ -108,19 +109,10 @@ static int compile(const Options &options, ModuleOp module,
   return run::exitFine;
 }
 
-/// Runs the steps, and the reference beside them if it is wanted.
-static run::Status runSteps(const Options &options, const run::StepGraph &graph,
-                            const run::Source &source,
-                            run::Execution &execution, run::Report &report,
-                            run::Trace &trace) {
-  std::optional<run::Reference> reference;
-  if (options.verify) {
-    run::Trace::Span span(trace, "prepare the reference");
-    reference.emplace(graph, source, options.threads);
-    run::Status status = reference->prepare();
-    if (!status.ok())
-      return status;
-  }
+/// Runs the steps on all ranks.
+static run::Status runSteps(const Options &options, const run::Source &source,
+                            run::Execution &execution, run::Trace &trace,
+                            bool speaks) {
   run::Status status;
   {
     run::Trace::Span span(trace, "load");
@@ -128,6 +120,8 @@ static run::Status runSteps(const Options &options, const run::StepGraph &graph,
   }
   run::Progress progress("step", options.steps);
   for (int64_t i = 0; i < options.steps && status.ok(); ++i) {
+    if (speaks)
+      progress.advance(i);
     std::string number = std::to_string(i + 1);
     {
       run::Trace::Span span(trace, "gradients " + number);
@@ -137,17 +131,79 @@ static run::Status runSteps(const Options &options, const run::StepGraph &graph,
       run::Trace::Span span(trace, "step " + number);
       status = execution.step();
     }
-    if (reference) {
-      run::Trace::Span span(trace, "reference " + number);
-      reference->step();
-    }
-    progress.advance(i + 1);
   }
-  if (!status.ok() || !reference)
+  return status;
+}
+
+/// Runs the reference and compares, on the first rank.
+static run::Status verifySteps(const Options &options,
+                               const run::StepGraph &graph,
+                               const run::Source &source,
+                               run::Execution &execution, run::Report &report,
+                               run::Trace &trace) {
+  run::Reference reference(graph, source, options.threads);
+  run::Status prepared;
+  run::Status status = execution.meanwhile([&] {
+    {
+      run::Trace::Span span(trace, "prepare the reference");
+      prepared = reference.prepare();
+    }
+    run::Progress progress("reference step", options.steps);
+    for (int64_t i = 0; i < options.steps && prepared.ok(); ++i) {
+      run::Trace::Span span(trace, "reference " + std::to_string(i + 1));
+      reference.step();
+      progress.advance(i + 1);
+    }
+  });
+  if (status.ok())
+    status = prepared;
+  if (!status.ok())
     return status;
   run::Trace::Span span(trace, "verify");
   report.verified.emplace();
-  return execution.verify(*reference, *report.verified);
+  return execution.verify(reference, *report.verified);
+}
+
+/// Writes the time line of all ranks.
+static run::Status writeTrace(const std::string &path,
+                              run::Execution &execution, run::Trace &trace) {
+  std::vector<std::string> texts;
+  run::Status status = execution.gatherTexts("", texts);
+  for (size_t i = 1; i < texts.size() && status.ok(); ++i)
+    trace.append(static_cast<int64_t>(i), texts[i]);
+  if (status.ok() && !trace.write(path))
+    return run::Status::failure("cannot write " + path);
+  return status;
+}
+
+/// Prints what every rank runs on.
+static int printCheck(run::Execution &execution) {
+  std::vector<std::string> texts;
+  run::Status status = execution.gatherTexts(execution.describe(), texts);
+  if (!status.ok())
+    return fail(run::exitDevice, status.message());
+  for (const std::string &text : texts)
+    llvm::outs() << text;
+  llvm::outs().flush();
+  return run::exitFine;
+}
+
+/// What has to be the same on all ranks beside the layout.
+static std::string agreementOf(const Options &options,
+                               const std::string &program) {
+  std::string text = "steps " + std::to_string(options.steps) +
+                     "\nmicro-batches " + std::to_string(options.microBatches) +
+                     "\nseed " + std::to_string(options.seed) + "\n";
+  const std::pair<const char *, bool> flags[] = {
+      {"cuda", options.target == run::Target::Cuda},
+      {"distinct gradients", options.distinctGradients},
+      {"inputs", !options.inputs.empty()},
+      {"replay", options.replay},
+      {"check", options.check},
+  };
+  for (const std::pair<const char *, bool> &flag : flags)
+    text += std::string(flag.first) + (flag.second ? " yes\n" : " no\n");
+  return text + program;
 }
 
 /// Times steps behind those that count. What they change is not written.
@@ -157,9 +213,9 @@ static run::Status timeRun(const run::CompiledStep &compiled,
   return execution.timeAll(compiled.traffic, *report.timing);
 }
 
-static int runCompiled(const Options &options, ModuleOp module,
-                       const run::StepGraph &graph, const run::Source &source,
-                       run::Report &report) {
+static int runCompiled(const Options &options, const run::Place &place,
+                       ModuleOp module, const run::StepGraph &graph,
+                       const run::Source &source, run::Report &report) {
   run::CompiledStep compiled;
   run::Trace trace;
   {
@@ -174,18 +230,30 @@ static int runCompiled(const Options &options, ModuleOp module,
   {
     run::Trace::Span span(trace, "create");
     status = execution.create(graph, compiled.code,
-                              {cuda, options.threads, options.replay});
+                              {place, cuda, options.threads, options.replay,
+                               agreementOf(options, compiled.code.program)});
   }
-  if (status.ok() && options.check) {
-    llvm::outs() << execution.describe();
-    return run::exitFine;
-  }
-  if (status.ok())
-    status = runSteps(options, graph, source, execution, report, trace);
+  trace.mark();
+  if (status.ok() && !options.check)
+    status = runSteps(options, source, execution, trace, place.first());
+  if (status.ok() && !place.first())
+    status = execution.serve(
+        [&] { return options.check ? execution.describe() : trace.text(); });
   if (!status.ok())
     return fail(run::exitDevice, status.message());
-  if (!options.trace.empty() && !trace.write(options.trace))
-    return fail(run::exitWrongInput, "cannot write " + options.trace);
+  if (!place.first())
+    return run::exitFine;
+  execution.lead();
+  if (options.check)
+    return printCheck(execution);
+  if (options.verify)
+    status = verifySteps(options, graph, source, execution, report, trace);
+  if (!status.ok())
+    return fail(run::exitDevice, status.message());
+  if (!options.trace.empty())
+    status = writeTrace(options.trace, execution, trace);
+  if (!status.ok())
+    return fail(run::exitWrongInput, status.message());
   return finish(options, graph, execution, report, [&] {
     return options.time ? timeRun(compiled, execution, report) : run::Status();
   });
@@ -220,11 +288,15 @@ int run::drive(const Options &options) {
   registry.insert<mlir::dfa::DfaDialect, arith::ArithDialect, func::FuncDialect,
                   math::MathDialect>();
   MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> file =
       openInputFile(options.input, &message);
   if (!file)
     return fail(exitWrongInput, message);
+  std::string text; // standard input, which other ranks cannot read again
+  if (options.input == "-")
+    text = file->getBuffer().str();
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
@@ -240,9 +312,28 @@ int run::drive(const Options &options) {
                 "expects --ranks=" + std::to_string(graph->ranks()) +
                     ", the ranks of the file's mesh, but got " +
                     std::to_string(options.ranks));
+  Place place;
+  Status status = readPlace(place);
+  if (!status.ok())
+    return fail(exitWrongUsage, status.message());
+  // A launcher's single process starts the others itself.
+  bool compiled = options.target != Target::Reference;
+  bool launches = compiled && place.ranks == 1 && graph->ranks() > 1;
+  if (compiled && !launches && place.ranks != graph->ranks())
+    return fail(exitWrongUsage, "expects " + std::to_string(graph->ranks()) +
+                                    " ranks, as the file's mesh has, but " +
+                                    place.source + " say " +
+                                    std::to_string(place.ranks));
+
+  graph->microBatches = options.microBatches;
+  if (options.microBatches > 1 && !graph->accumulates())
+    return fail(exitWrongUsage, "expects a step with 'dfa.accumulate' for "
+                                "--micro-batches=" +
+                                    std::to_string(options.microBatches) +
+                                    ", but found none");
 
   Source source;
-  Status status = source.open(
+  status = source.open(
       *graph, {options.inputs, options.seed, options.distinctGradients});
   if (!status.ok())
     return fail(exitWrongInput, status.message());
@@ -252,13 +343,18 @@ int run::drive(const Options &options) {
   report.seed = options.seed;
   report.elements = graph->elements();
   report.parameters = static_cast<int64_t>(graph->params.size());
-  if (!options.plan.empty())
+  // Where every rank would do the same, the first does it.
+  if (!place.first() && (!compiled || options.emit == Emit::Program))
+    return exitFine;
+  if (!options.plan.empty() && place.first())
     if (int code = writePlan(options.plan, *module))
       return code;
   if (options.emit == Emit::Program)
     return emitProgram(*module, options.target == Target::Cuda);
-  if (options.target != Target::Reference)
-    return runCompiled(options, *module, *graph, source, report);
+  if (launches)
+    return launchRanks({graph->ranks(), options.words, text});
+  if (compiled)
+    return runCompiled(options, place, *module, *graph, source, report);
   report.target = "reference";
   return runReference(options, *graph, source, report);
 }

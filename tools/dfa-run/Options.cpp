@@ -39,6 +39,12 @@ std::optional<Options> dfa::run::parseOptions(int argc, char **argv,
       cl::cat(category));
   static cl::opt<int64_t> steps("steps", cl::desc("Steps to run"), cl::init(3),
                                 cl::value_desc("N"), cl::cat(category));
+  static cl::opt<int64_t> microBatches(
+      "micro-batches",
+      cl::desc("Contributions of gradients to each step, for steps with "
+               "'dfa.accumulate'; contribution K of step S is gradient "
+               "(S - 1) * N + K"),
+      cl::init(1), cl::value_desc("N"), cl::cat(category));
   static cl::opt<uint64_t> seed("seed",
                                 cl::desc("Seed of the data; seeded gradients "
                                          "are multiplied by the loss scale"),
@@ -79,7 +85,9 @@ std::optional<Options> dfa::run::parseOptions(int argc, char **argv,
                             cl::cat(category));
   static cl::opt<int64_t> ranks(
       "ranks",
-      cl::desc("Ranks to run, all on this machine (default: the mesh's)"),
+      cl::desc("Ranks to run, as processes of this machine (default: the "
+               "mesh's); where a launcher (torchrun, srun) started one process "
+               "a rank, each of them is one"),
       cl::init(0), cl::value_desc("N"), cl::cat(category));
   static cl::opt<bool> distinct(
       "distinct-gradients",
@@ -119,6 +127,7 @@ std::optional<Options> dfa::run::parseOptions(int argc, char **argv,
   options.target = target;
   options.emit = emit;
   options.steps = steps;
+  options.microBatches = microBatches;
   options.seed = seed;
   options.inputs = inputs;
   options.outputs = outputs;
@@ -131,6 +140,7 @@ std::optional<Options> dfa::run::parseOptions(int argc, char **argv,
   options.distinctGradients = distinct;
   options.replay = replay;
   options.ranks = ranks;
+  options.words.assign(argv, argv + argc);
   options.threads = threads;
   std::string complaint;
   if (options.input.empty())
@@ -138,6 +148,9 @@ std::optional<Options> dfa::run::parseOptions(int argc, char **argv,
   else if (options.steps < 0)
     complaint = "expects --steps of at least 0, but got " +
                 std::to_string(options.steps);
+  else if (options.microBatches < 1)
+    complaint = "expects --micro-batches of at least 1, but got " +
+                std::to_string(options.microBatches);
   else if (options.ranks < 0)
     complaint = "expects --ranks of at least 1, but got " +
                 std::to_string(options.ranks);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dfa::run {
 
@@ -28,6 +29,7 @@ struct Options {
   Target target = Target::Cpu;
   Emit emit = Emit::Nothing;
   int64_t steps = 3;
+  int64_t microBatches = 1;
   uint64_t seed = 0;
   std::string inputs, outputs, trace, plan;
   bool verify = false;
@@ -36,7 +38,8 @@ struct Options {
   bool check = false;
   bool distinctGradients = false;
   bool replay = false;
-  int64_t ranks = 0; // 0: as many as the mesh has
+  int64_t ranks = 0;              // 0: as many as the mesh has
+  std::vector<std::string> words; // the command line, for other ranks
   unsigned threads = 0;
 };
 

@@ -7,6 +7,7 @@
 #define DFA_TOOLS_DFA_RUN_TRACE_H
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,21 @@ public:
     Span(Trace &trace, std::string name)
         : trace(trace), name(std::move(name)), begin(trace.now()) {}
     Span(const Span &) = delete;
-    ~Span() { trace.events.push_back({name, begin, trace.now() - begin}); }
+    ~Span() { trace.events.push_back({name, begin, trace.now() - begin, 0}); }
 
   private:
     Trace &trace;
     std::string name;
     double begin;
   };
+
+  /// Remembers now as a moment that all ranks share, nearly: other machines'
+  /// clocks are compared by it.
+  void mark() { marked = now(); }
+  /// The spans as a text, for append() on another rank.
+  std::string text() const;
+  /// Adds the spans of another rank, of which the texts are text()'s.
+  void append(int64_t rank, const std::string &text);
 
   /// Writes all spans; false if the file cannot be written.
   bool write(const std::string &path) const;
@@ -36,6 +45,7 @@ private:
   struct Event {
     std::string name;
     double begin, length; // microseconds
+    int64_t rank;
   };
   double now() const {
     return std::chrono::duration<double, std::micro>(Clock::now() - start)
@@ -43,6 +53,7 @@ private:
   }
 
   Clock::time_point start = Clock::now();
+  double marked = 0;
   std::vector<Event> events;
 };
 

@@ -1,8 +1,8 @@
 // Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Threads around ranks, and arrays put together from their parts. The
-// comparison with the reference is in Verify.cpp.
+// Steps, and arrays put together from the parts of the ranks. How ranks ask
+// each other is in Requests.cpp, the comparison in Verify.cpp.
 #include "execution/Execution.h"
 #include "support/ElementOrder.h"
 
@@ -12,58 +12,71 @@
 
 using namespace dfa::run;
 
-Status Execution::forAll(const std::function<Status(Rank &, int64_t)> &body) {
-  std::vector<Status> statuses(ranks.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < ranks.size(); ++i)
-    threads.emplace_back(
-        [&, i] { statuses[i] = body(*ranks[i], static_cast<int64_t>(i)); });
-  statuses[0] = body(*ranks[0], 0);
-  for (std::thread &thread : threads)
-    thread.join();
-  for (size_t i = 0; i < ranks.size(); ++i)
-    if (!statuses[i].ok())
-      return ranks.size() == 1 ? statuses[i]
-                               : statuses[i].in("rank " + std::to_string(i));
+Status dfa::run::readPlace(Place &place) {
+  dfa_rt_launch_t launch = {};
+  launch.struct_size = sizeof(launch);
+  dfa_rt_status_t read = dfa_rt_launch_read(&launch);
+  if (read != DFA_RT_OK)
+    return Status::failure(dfa_rt_last_error());
+  place.rank = launch.rank;
+  place.ranks = launch.world_size;
+  place.localRank = launch.local_rank;
+  place.localRanks = launch.local_world_size;
+  place.source = launch.source;
   return Status();
+}
+
+Status Execution::shared(Status status) {
+  if (status.ok())
+    return status;
+  broken = true;
+  rank.report(status.message());
+  return place.ranks == 1 ? status
+                          : status.in("rank " + std::to_string(place.rank));
 }
 
 Status Execution::create(const StepGraph &stepGraph, const StepCode &code,
                          const ExecutionOptions &options) {
   graph = &stepGraph;
   threads = options.threads;
-  int64_t count = graph->ranks();
+  place = options.place;
+  for (const MeshAxis &axis : graph->mesh)
+    if (axis.name == "shard")
+      shards = axis.size;
   unsigned cores =
       options.threads ? options.threads : std::thread::hardware_concurrency();
-  for (int64_t i = 0; i < count; ++i)
-    ranks.push_back(std::make_unique<Rank>());
-  return forAll([&](Rank &rank, int64_t number) {
-    RankOptions made;
-    made.rank = number;
-    made.cuda = options.cuda;
-    made.ordinal = static_cast<int>(number);
-    if (count > 1 || options.threads)
-      made.threads = std::max<int>(1, static_cast<int>(cores / count));
-    made.replay = options.replay;
-    made.store = store.callbacks();
-    return rank.create(stepGraph, code, made);
-  });
+  RankOptions made;
+  made.rank = place.rank;
+  made.cuda = options.cuda;
+  // A launcher may show each rank only its own.
+  if (options.cuda && dfa_rt_cuda_device_count() > 1)
+    made.ordinal = static_cast<int>(place.localRank);
+  if (place.ranks > 1 || options.threads)
+    made.threads = std::max<int>(1, static_cast<int>(cores / place.localRanks));
+  made.replay = options.replay;
+  made.agreement = options.agreement;
+  return shared(rank.create(stepGraph, code, made));
 }
 
 Status Execution::load(const Source &source) {
-  return forAll([&](Rank &rank, int64_t) { return rank.load(source); });
+  return shared(rank.load(source));
 }
 
 Status Execution::setGradients(const Source &source, int64_t number) {
-  return forAll(
-      [&](Rank &rank, int64_t) { return rank.setGradients(source, number); });
+  return shared(rank.setGradients(source, number));
 }
 
 Status Execution::step() {
-  return forAll([&](Rank &rank, int64_t) {
-    Status status = rank.step();
-    return status.ok() ? rank.synchronize() : status;
-  });
+  Status status = rank.step();
+  return shared(status.ok() ? rank.synchronize() : status);
+}
+
+size_t Execution::storedBytes(const std::string &role, int param) const {
+  for (const StoredArray &array :
+       storedArrays(graph->classes[graph->params[param].cls]))
+    if (array.role == role)
+      return formatBytes(array.format);
+  return 2; // the remainder's, which is no stored array
 }
 
 /// Copies elements of one width from memory order to logical order.
@@ -77,31 +90,26 @@ static void scatter(const ElementOrder &order, const Fragment &part,
 Status Execution::readStored(const std::string &role, int64_t replica,
                              int param, void *target) {
   const ParamSpec &spec = graph->params[param];
-  const ClassSpec &cls = graph->classes[spec.cls];
-  size_t width = 2; // the remainder's, which is no stored array
-  for (const StoredArray &array : storedArrays(cls))
-    if (array.role == role)
-      width = formatBytes(array.format);
+  size_t width = storedBytes(role, param);
   std::memset(target, 0, static_cast<size_t>(spec.elements) * width);
   ElementOrder order;
   Status status = ElementOrder::create(spec.shape, spec.order, order);
-  int64_t shards = 1;
-  for (const MeshAxis &axis : graph->mesh)
-    if (axis.name == "shard")
-      shards = axis.size;
-  for (int64_t shard = 0; shard < shards && status.ok(); ++shard) {
-    Rank &rank = *ranks[replica * shards + shard];
-    Fragment part = rank.fragment(role, param);
-    std::vector<char> bytes(static_cast<size_t>(part.count) * width);
-    status = rank.read(role, param, bytes.data());
-    if (width == 8)
-      scatter<uint64_t>(order, part, bytes.data(), target);
-    else if (width == 4)
-      scatter<uint32_t>(order, part, bytes.data(), target);
-    else
-      scatter<uint16_t>(order, part, bytes.data(), target);
-  }
-  return status;
+  if (!status.ok())
+    return status;
+  std::lock_guard<std::recursive_mutex> lock(exchange);
+  status = request(Ask::Read, replica, param, role);
+  if (!status.ok())
+    return status;
+  return shared(exchangeParts(role, replica, param,
+                              [&](const Fragment &part, const char *bytes) {
+                                if (width == 8)
+                                  scatter<uint64_t>(order, part, bytes, target);
+                                else if (width == 4)
+                                  scatter<uint32_t>(order, part, bytes, target);
+                                else
+                                  scatter<uint16_t>(order, part, bytes, target);
+                                return Status();
+                              }));
 }
 
 Status Execution::read(const std::string &role, int param, void *target) {
@@ -120,20 +128,20 @@ Status Execution::read(const std::string &role, int param, void *target) {
 }
 
 Status Execution::readControl(int field, double &value) {
-  return ranks.front()->readControl(controlFieldName(field), value);
+  std::lock_guard<std::recursive_mutex> lock(exchange);
+  return shared(rank.readControl(controlFieldName(field), value));
 }
 
 Status Execution::readSteps(int param, int64_t &steps) {
-  return ranks.front()->readSteps(param, steps);
+  std::lock_guard<std::recursive_mutex> lock(exchange);
+  return shared(rank.readSteps(param, steps));
 }
 
 std::string Execution::describe() const {
-  std::string text;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    text += "rank " + std::to_string(i) + ": " + ranks[i]->deviceName() + "\n";
-    text += ranks[i]->describeGroup();
-    if (!text.empty() && text.back() != '\n')
-      text += "\n";
-  }
+  std::string text =
+      "rank " + std::to_string(place.rank) + ": " + rank.deviceName() + "\n";
+  text += rank.describeGroup();
+  if (text.back() != '\n')
+    text += "\n";
   return text;
 }

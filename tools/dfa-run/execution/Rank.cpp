@@ -14,11 +14,16 @@ Status dfa::run::checkRuntime(dfa_rt_status_t status, const std::string &what) {
   return Status::failure(what + ": " + dfa_rt_last_error());
 }
 
+/// Of a broadcast; longer ones go in parts.
+constexpr size_t stagingBytes = size_t(64) << 20;
+
 Rank::~Rank() {
   if (optimizer)
     dfa_rt_optimizer_release(optimizer);
   for (dfa_rt_communicator_t *communicator : communicators)
     dfa_rt_communicator_release(communicator);
+  if (staging)
+    dfa_rt_device_free(device, staging, stagingBytes);
   if (group) {
     // Nobody is left to tell of a failure: recordings went with the optimizer.
     (void)dfa_rt_group_close(group);
@@ -115,13 +120,12 @@ Status Rank::connect() {
   wanted.axis_names = names.data();
   wanted.axis_sizes = sizes.data();
   wanted.axis_count = static_cast<int32_t>(names.size());
-  wanted.rank = wanted.local_rank = static_cast<int32_t>(options.rank);
-  wanted.world_size = wanted.local_world_size =
-      static_cast<int32_t>(graph->ranks());
-  wanted.run_id = "dfa-run";
-  wanted.store = options.store;
+  wanted.rank = -1; // the launcher's variables say it, and where to meet
   Status status =
       checkRuntime(dfa_rt_group_create(&wanted, &group), "connecting");
+  if (status.ok())
+    status = checkRuntime(dfa_rt_group_agree(group, options.agreement.c_str()),
+                          "comparing what to run");
   if (status.ok())
     status =
         checkRuntime(dfa_rt_group_agree(group, dfa_rt_layout_text(planned)),
@@ -161,6 +165,7 @@ Status Rank::create(const StepGraph &stepGraph, const StepCode &stepCode,
     return status;
   for (const ClassSpec &cls : graph->classes)
     classIndices.push_back(dfa_rt_program_class(program, cls.name.c_str()));
+  fillEntry = dfa_rt_program_entry(program, "fill");
   reduceEntry = dfa_rt_program_entry(program, "reduce");
   finishEntry = dfa_rt_program_entry(program, "finish");
 
@@ -201,6 +206,39 @@ Status Rank::step() {
 Status Rank::synchronize() {
   return checkRuntime(dfa_rt_stream_synchronize(device, stream),
                       "waiting for the device");
+}
+
+Status Rank::broadcast(void *memory, size_t bytes, int64_t root) {
+  Status status;
+  if (!staging)
+    status =
+        checkRuntime(dfa_rt_device_allocate(device, stagingBytes, &staging),
+                     "making room for broadcasts");
+  bool sends = root == options.rank;
+  for (size_t done = 0; done < bytes && status.ok(); done += stagingBytes) {
+    size_t now = std::min(stagingBytes, bytes - done);
+    char *part = static_cast<char *>(memory) + done;
+    if (sends)
+      status = checkRuntime(
+          dfa_rt_device_copy(device, staging, part, now, stream), "copying");
+    if (status.ok())
+      status = checkRuntime(
+          dfa_rt_group_broadcast(group, staging, static_cast<int64_t>(now),
+                                 static_cast<int32_t>(root), stream),
+          "exchanging results");
+    if (status.ok() && !sends)
+      status = checkRuntime(
+          dfa_rt_device_copy(device, part, staging, now, stream), "copying");
+    if (status.ok())
+      status = synchronize();
+  }
+  return status;
+}
+
+void Rank::report(const std::string &reason) {
+  // A failure that all know of already needs no second word.
+  if (group && !dfa_rt_group_failure(group, nullptr))
+    dfa_rt_group_report(group, reason.c_str());
 }
 
 std::string Rank::deviceName() const { return dfa_rt_device_name(device); }

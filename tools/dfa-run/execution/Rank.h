@@ -31,7 +31,7 @@ struct RankOptions {
   int ordinal = 0; // of the GPU
   int threads = 0; // of a CPU device
   bool replay = false;
-  const dfa_rt_store_t *store = nullptr; // more than one rank: to meet in
+  std::string agreement; // what is the same on all ranks, beside the layout
 };
 
 /// A run of elements of a parameter, in memory order.
@@ -51,7 +51,8 @@ public:
                 const RankOptions &options);
   /// Puts initial values, hyper-parameters and control fields in place.
   Status load(const Source &source);
-  /// Puts the gradients of a step (from 1) in place.
+  /// Puts the gradients of a step (from 1) in place; where the step accumulates
+  /// them, one contribution after the other.
   Status setGradients(const Source &source, int64_t step);
   /// Queues a step.
   Status step();
@@ -59,9 +60,17 @@ public:
   Status synchronize();
 
   /// The part of a parameter that this rank has of an array.
-  Fragment fragment(const std::string &role, int param) const;
-  /// Copies that part, as stored, in memory order.
+  Fragment fragment(const std::string &role, int param) const {
+    return fragmentOf(role, param, shardIndex);
+  }
+  /// The same of the ranks with another shard.
+  Fragment fragmentOf(const std::string &role, int param, int64_t shard) const;
+  /// Copies this rank's part, as stored, in memory order.
   Status read(const std::string &role, int param, void *target);
+  /// Copies host memory of a rank to that of all others, collectively.
+  Status broadcast(void *memory, size_t bytes, int64_t root);
+  /// Tells the other ranks that this one cannot go on.
+  void report(const std::string &reason);
   Status readControl(const char *field, double &value);
   Status readSteps(int param, int64_t &steps);
 
@@ -72,7 +81,7 @@ public:
   /// to queue each of the first.
   Status timeBatch(int64_t count, double &milliseconds,
                    std::vector<double> &hostMicroseconds);
-  /// Times of a step's commands, summed by kind and name.
+  /// Times of a step's entries, and of its commands, summed by kind and name.
   Status profile(std::vector<CommandSum> &sums);
   std::string deviceName() const;
   /// Lines about transport and groups; empty for one rank.
@@ -80,8 +89,11 @@ public:
   const dfa_rt_layout_t *layout() const { return planned; }
 
 private:
+  Status timeEntries(std::vector<CommandSum> &sums);
   Status createLayout();
   Status connect();
+  Status contribute(const Source &source, int64_t number);
+  Status setPresence(const Source &source, int64_t first, int64_t count);
   Status write(const std::string &role, int param, const double *logical);
   Status loadControl(const Source &source);
   Status loadParam(const Source &source, int param);
@@ -104,7 +116,8 @@ private:
   dfa_rt_group_t *group = nullptr;
   std::vector<dfa_rt_communicator_t *> communicators;
   dfa_rt_optimizer_t *optimizer = nullptr;
-  int64_t reduceEntry = -1, finishEntry = -1;
+  void *staging = nullptr; // device memory of broadcasts
+  int64_t fillEntry = -1, reduceEntry = -1, finishEntry = -1;
 };
 
 /// A failure of the runtime as a status that names the call.

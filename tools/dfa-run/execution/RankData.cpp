@@ -21,16 +21,17 @@ static bool isFull(const StepGraph &graph, const std::string &role, int cls) {
          (result >= 0 && !graph.results[result].shard);
 }
 
-Fragment Rank::fragment(const std::string &role, int param) const {
+Fragment Rank::fragmentOf(const std::string &role, int param,
+                          int64_t shardNumber) const {
   const dfa_rt_placement_t &place = places[param];
   if (place.bucket < 0)
     return {};
   if (isFull(*graph, role, graph->params[param].cls))
     return {0, place.elements};
   int64_t shard = buckets[place.bucket].shard_elements;
-  int64_t begin = std::max(place.start, shardIndex * shard);
+  int64_t begin = std::max(place.start, shardNumber * shard);
   int64_t end =
-      std::min(place.start + place.elements, (shardIndex + 1) * shard);
+      std::min(place.start + place.elements, (shardNumber + 1) * shard);
   return {begin - place.start, std::max<int64_t>(0, end - begin)};
 }
 
@@ -191,21 +192,46 @@ Status Rank::forEachParam(const std::function<Status(int)> &body) {
 }
 
 Status Rank::setGradients(const Source &source, int64_t step) {
+  int64_t first = graph->gradientNumber(step, 0);
+  if (fillEntry < 0)
+    return contribute(source, first);
+  for (int64_t i = 0; i < graph->microBatches; ++i) {
+    Status status = contribute(source, first + i);
+    if (status.ok())
+      status = checkRuntime(dfa_rt_optimizer_run(optimizer, fillEntry, stream),
+                            "accumulating gradients");
+    if (!status.ok())
+      return status;
+  }
+  return setPresence(source, first, graph->microBatches);
+}
+
+/// A parameter that has any of some gradients is updated.
+Status Rank::setPresence(const Source &source, int64_t first, int64_t count) {
+  return forEachParam([&](int param) {
+    bool present = false;
+    for (int64_t i = 0; i < count; ++i)
+      present |= source.hasGradient(param, first + i, options.rank);
+    const ParamSpec &spec = graph->params[param];
+    return checkRuntime(
+        dfa_rt_optimizer_set_present(optimizer, classIndices[spec.cls],
+                                     places[param].segment, present),
+        quoted(spec.name));
+  });
+}
+
+Status Rank::contribute(const Source &source, int64_t number) {
   double scale = 1;
   Status read = readControl("scale", scale);
   if (!read.ok())
     return read;
+  Status status = setPresence(source, number, 1);
+  if (!status.ok())
+    return status;
   return forEachParam([&](int param) {
     const ParamSpec &spec = graph->params[param];
-    bool present = source.hasGradient(param, step, options.rank);
-    Status status = checkRuntime(
-        dfa_rt_optimizer_set_present(optimizer, classIndices[spec.cls],
-                                     places[param].segment, present),
-        quoted(spec.name));
-    if (!status.ok())
-      return status;
     std::vector<double> values(static_cast<size_t>(spec.elements));
-    source.gradient(param, step, options.rank, static_cast<float>(scale), 0,
+    source.gradient(param, number, options.rank, static_cast<float>(scale), 0,
                     spec.elements, values.data());
     return write("grad", param, values.data());
   });

@@ -31,15 +31,10 @@ double Timing::kernelMilliseconds() const {
 /// One batch on all ranks; the slowest counts.
 Status Execution::timeBatch(int64_t count, double &milliseconds,
                             std::vector<double> &hostMicroseconds) {
-  std::vector<double> times(ranks.size());
-  std::vector<std::vector<double>> host(ranks.size());
-  Status status = forAll([&](Rank &rank, int64_t number) {
-    return rank.timeBatch(count, times[number], host[number]);
-  });
-  milliseconds = *std::max_element(times.begin(), times.end());
-  hostMicroseconds.insert(hostMicroseconds.end(), host[0].begin(),
-                          host[0].end());
-  return status;
+  Status status = request(Ask::Time, count);
+  if (status.ok())
+    status = rank.timeBatch(count, milliseconds, hostMicroseconds);
+  return shared(status.ok() ? exchangeSlowest(milliseconds) : status);
 }
 
 Status Execution::timeSteps(StepTime &time) {
@@ -71,10 +66,9 @@ Status Execution::timeCommands(std::vector<CommandSum> &commands) {
   std::vector<std::vector<double>> times;
   Status status;
   for (int64_t round = 0; round <= profiles && status.ok(); ++round) {
-    std::vector<std::vector<CommandSum>> sums(ranks.size());
-    status = forAll(
-        [&](Rank &rank, int64_t number) { return rank.profile(sums[number]); });
-    commands = sums[0];
+    status = request(Ask::Profile);
+    if (status.ok())
+      status = shared(rank.profile(commands));
     times.resize(commands.size());
     // The first round warms up.
     for (size_t i = 0; i < commands.size() && round > 0; ++i)
@@ -87,7 +81,7 @@ Status Execution::timeCommands(std::vector<CommandSum> &commands) {
 
 Status Execution::timeAll(const std::vector<KernelTraffic> &traffic,
                           Timing &timing) {
-  Status status = ranks.front()->timeCopy(timing.copy);
+  Status status = shared(rank.timeCopy(timing.copy));
   if (status.ok())
     status = timeSteps(timing.step);
   if (status.ok())

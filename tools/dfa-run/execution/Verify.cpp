@@ -7,7 +7,6 @@
 #include "support/Parallel.h"
 
 #include <cmath>
-#include <cstring>
 
 using namespace dfa::run;
 
@@ -99,22 +98,22 @@ Status Execution::verifyEncoding(int param, Comparison &comparison) {
 
 Status Execution::verifyReplicas(int param, Comparison &comparison) {
   const ParamSpec &spec = graph->params[param];
-  const ClassSpec &cls = graph->classes[spec.cls];
-  if (ranks.size() == 1)
-    return Status();
   // Every rank that has the whole parameter has the same bits.
-  size_t bytes = static_cast<size_t>(spec.elements) * formatBytes(cls.param);
-  std::vector<char> first(bytes), other(bytes);
-  if (ranks[0]->fragment("param", param).count != spec.elements)
+  if (place.ranks == 1 || rank.fragment("param", param).count != spec.elements)
     return Status();
-  Status status = ranks[0]->read("param", param, first.data());
-  for (size_t i = 1; i < ranks.size() && status.ok(); ++i) {
-    status = ranks[i]->read("param", param, other.data());
-    bool same = std::memcmp(first.data(), other.data(), bytes) == 0;
+  std::vector<char> first;
+  std::vector<int64_t> equal;
+  Status status;
+  {
+    std::lock_guard<std::recursive_mutex> lock(exchange);
+    status = request(Ask::Compare, 0, param);
+    if (status.ok())
+      status = shared(exchangeEqual(param, first, equal));
+  }
+  for (size_t i = 1; i < equal.size() && status.ok(); ++i)
     comparison.addScalar("param/" + spec.name + " of rank 0 and " +
                              std::to_string(i) + " (1: equal)",
-                         1, same, 0);
-  }
+                         1, static_cast<double>(equal[i]), 0);
   return status;
 }
 
