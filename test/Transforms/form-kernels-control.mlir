@@ -56,7 +56,7 @@ dfa.layout @l {
 // CHECK: dfa.control_kernel @control
 // CHECK: dfa.entry fill {
 // CHECK-NEXT: dfa.upload "segments"
-// CHECK-NEXT: dfa.launch_elements @accumulate_w on @w over chunks acc 0
+// CHECK-NEXT: dfa.launch_elements @accumulate_w on @w over full acc 0
 // CHECK-NEXT: dfa.launch_segments @mark_w
 // CHECK-NEXT: }
 // CHECK: dfa.entry finish {

@@ -541,3 +541,17 @@ func.func @step(%g: !f {dfa.role = "grad"}, %b: !f {dfa.role = "main_grad"},
   %r = dfa.accumulate %u into %b : !f, !f
   return %r : !f
 }
+
+// -----
+
+!s = !dfa.flat<@l, @w, shard, f32>
+dfa.mesh @dp(shard = 2)
+dfa.layout @l on @dp {
+  dfa.class @w param = f32 grad = f32 master = none states = [] rule = sgd
+}
+func.func @step(%g: !s {dfa.role = "grad"}, %b: !s {dfa.role = "main_grad"})
+    -> (!s {dfa.role = "main_grad"}) {
+  // expected-error @below {{expects gradients and buckets of part 'full', but got '!dfa.flat<@l, @w, shard, f32>'}}
+  %r = dfa.accumulate %g into %b : !s, !s
+  return %r : !s
+}

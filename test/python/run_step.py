@@ -54,6 +54,8 @@ class Step:
         bucket_bytes=None,
         groups=None,
         orders=None,
+        accumulate=None,
+        forget=True,
     ):
         self.shapes = shapes
         self.states = STATES[rule] if states is None else list(states)
@@ -61,6 +63,7 @@ class Step:
         master, param = {
             "fp32": ("none", "f32"),
             "master": ("f32", "bf16"),
+            "half": ("f32", "f16"),
             "remainder": ("remainder", "bf16"),
             "bf16": ("none", "bf16"),
         }[storage]
@@ -74,7 +77,7 @@ class Step:
         arguments = [("%g", flat(grad, "full"), "grad")]
         body = []
         wide = "%p"
-        if storage == "master":
+        if master == "f32":
             arguments.append(("%p", f32, "master"))
         else:
             arguments.append(("%p", flat(param), "param"))
@@ -101,10 +104,16 @@ class Step:
         arguments.append(("%ctl", "!dfa.control", "control"))
 
         value, kind = "%g", flat(grad, "full")
+        if accumulate:
+            # Gradients arrive as `grad` and are added up in another format.
+            bucket = flat(accumulate, "full")
+            arguments.append(("%bk", bucket, "main_grad"))
+            body.append(f"%acc = dfa.accumulate %g into %bk : {kind}, {bucket}")
+            value, kind, grad = "%acc", bucket, accumulate
         if "shard" in self.mesh:
             body.append(
-                f'%rs = dfa.reduce_scatter sum %g over "shard" : {kind} -> '
-                f"{flat(grad)}"
+                f'%rs = dfa.reduce_scatter sum {value} over "shard" : '
+                f"{kind} -> {flat(grad)}"
             )
             value, kind = "%rs", flat(grad)
         if "replicate" in self.mesh:
@@ -153,10 +162,12 @@ class Step:
             f"{attributes} -> {types}"
         )
         results = []
-        if storage == "master":
+        if master == "f32":
             results.append(("%x#0", f32, "master"))
-            body.append(f"%o = dfa.encode bf16 %x#0 : {f32} -> {flat('bf16')}")
-            results.append(("%o", flat("bf16"), "param"))
+            body.append(
+                f"%o = dfa.encode {param} %x#0 : {f32} -> {flat(param)}"
+            )
+            results.append(("%o", flat(param), "param"))
         elif storage == "remainder":
             body.append(
                 f"%o, %lo = dfa.encode remainder %x#0 : {f32} -> "
@@ -192,8 +203,14 @@ class Step:
             body.append(f"%k1 = dfa.scaler_update {last}, %inf")
             last = "%k1"
         body.append(f"%k2 = dfa.step_count {last}{unless}")
-        body.append("%k3 = dfa.zero_grad generation %k2")
-        results.append(("%k3", "!dfa.control", "control"))
+        if forget:
+            body.append("%k3 = dfa.zero_grad generation %k2")
+            last = "%k3"
+        else:
+            last = "%k2"
+        results.append((last, "!dfa.control", "control"))
+        if accumulate:
+            results.append(("%acc", flat(accumulate, "full"), "main_grad"))
 
         lines = []
         on = ""
@@ -206,8 +223,8 @@ class Step:
         lines.append(f"dfa.layout @m{on} {{")
         listed = ", ".join(f"{s} : {state_format}" for s in self.states)
         lines.append(
-            f"  dfa.class @w param = {param} grad = {grad} master = {master} "
-            f"states = [{listed}] rule = {rule}"
+            f"  dfa.class @w param = {param} grad = {self.grad} "
+            f"master = {master} states = [{listed}] rule = {rule}"
         )
         for index, values in enumerate(hyper if groups else [hyper]):
             pairs = ", ".join(f"{k} = {v:.17e}" for k, v in values.items())

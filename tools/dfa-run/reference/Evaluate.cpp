@@ -61,16 +61,19 @@ void Reference::evaluate(const std::vector<int> &nodes, const BlockPlace &place,
     evaluateNode(index, place, level, scratch);
 }
 
+void Reference::loadGradient(const BlockPlace &place, int64_t number,
+                             Block &target) const {
+  float lossScale = static_cast<float>(controlNow.value(control_scale));
+  source.gradient(place.param, number, place.rank, lossScale, place.begin,
+                  place.count, target.value);
+  std::fill_n(target.terms, place.count, 0.0);
+}
+
 void Reference::loadArgument(const Node &node, const BlockPlace &place,
                              Block &target) const {
   const Binding &argument = graph.arguments[node.argument];
-  if (argument.role == "grad") {
-    float lossScale = static_cast<float>(controlNow.value(control_scale));
-    source.gradient(place.param, done, place.rank, lossScale, place.begin,
-                    place.count, target.value);
-    std::fill_n(target.terms, place.count, 0.0);
-    return;
-  }
+  if (argument.role == "grad")
+    return loadGradient(place, graph.gradientNumber(done, 0), target);
   const ReferenceArray &array = arrays[node.argument];
   if (!array.values) { // a remainder
     std::fill_n(target.value, place.count, 0.0);
@@ -123,6 +126,8 @@ void Reference::evaluateNode(int index, const BlockPlace &place, int level,
   Block &result = scratch.block(level, graph.values[node.results[0]].slot);
   if (node.kind == NodeKind::Argument)
     return loadArgument(node, place, result);
+  if (node.kind == NodeKind::Accumulate)
+    return accumulate(node, place, level, scratch);
   const Block &input =
       scratch.block(level, graph.values[node.operands[0]].slot);
   switch (node.kind) {
@@ -177,6 +182,31 @@ static double lossOfSum(Format format) {
     return 0x1p-11 / verifyBound;
   default:
     return 0.25;
+  }
+}
+
+/// Each addition rounds to the bucket's format, and so does the first copy
+/// where that is narrower than f32.
+void Reference::accumulate(const Node &node, const BlockPlace &place, int level,
+                           Scratch &scratch) const {
+  const ValueInfo &info = graph.values[node.results[0]];
+  Block &part = scratch.block(level, graph.values[node.operands[0]].slot);
+  const Block &bucket =
+      scratch.block(level, graph.values[node.operands[1]].slot);
+  Block &result = scratch.block(level, info.slot);
+  bool adds = holds[place.param];
+  double loss = lossOfSum(info.element);
+  for (int64_t i = 0; i < place.count; ++i)
+    result.set(i, adds ? bucket.get(i) : exactly(0));
+  bool narrow = info.element == Format::BF16 || info.element == Format::F16;
+  for (int64_t number = 0; number < graph.microBatches; ++number) {
+    loadGradient(place, graph.gradientNumber(done, number), part);
+    bool rounds = narrow || adds || number > 0;
+    for (int64_t i = 0; i < place.count; ++i) {
+      result.value[i] += part.value[i];
+      if (rounds)
+        result.terms[i] += loss * std::fabs(result.value[i]);
+    }
   }
 }
 

@@ -21,6 +21,7 @@ Status Reference::prepare() {
   for (size_t i = 0; i < graph.params.size(); ++i)
     steps.push_back(source.initialStep(static_cast<int>(i)));
   active.assign(graph.params.size(), 1);
+  holds.assign(graph.params.size(), 0);
 
   for (const Binding &argument : graph.arguments) {
     arrays.emplace_back();
@@ -61,8 +62,10 @@ void Reference::step() {
   ++done;
   for (size_t i = 0; i < graph.params.size(); ++i) {
     active[i] = 0;
-    for (int64_t rank = 0; rank < graph.ranks() && !active[i]; ++rank)
-      active[i] = source.hasGradient(static_cast<int>(i), done, rank);
+    for (int64_t part = 0; part < graph.microBatches; ++part)
+      for (int64_t rank = 0; rank < graph.ranks() && !active[i]; ++rank)
+        active[i] = source.hasGradient(static_cast<int>(i),
+                                       graph.gradientNumber(done, part), rank);
   }
   scalars.reset(graph, controlNow);
   for (size_t depth = 0; depth < plan.sweeps.size(); ++depth) {
@@ -80,6 +83,12 @@ void Reference::step() {
     int flag = graph.nodes[counting].foundInf;
     steps[i] += flag < 0 || !scalars.flag(flag);
   }
+  bool forgets =
+      std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node &node) {
+        return node.kind == NodeKind::ZeroGrad;
+      });
+  for (size_t i = 0; i < holds.size(); ++i)
+    holds[i] = !forgets && (holds[i] || active[i]);
   for (const Binding &result : graph.results)
     if (result.cls < 0)
       controlNow = scalars.control(result.value);

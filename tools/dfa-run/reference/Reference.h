@@ -63,6 +63,10 @@ private:
                     Scratch &scratch) const;
   void loadArgument(const Node &node, const BlockPlace &place,
                     Block &target) const;
+  void accumulate(const Node &node, const BlockPlace &place, int level,
+                  Scratch &scratch) const;
+  void loadGradient(const BlockPlace &place, int64_t number,
+                    Block &target) const;
   void reduce(int index, const BlockPlace &place, int level,
               Scratch &scratch) const;
   void applyRuleNode(int index, const BlockPlace &place, int level,
@@ -80,6 +84,7 @@ private:
   std::vector<int64_t> offsets;       // by parameter
   std::vector<int64_t> steps;         // by parameter
   std::vector<char> active;           // by parameter, in this step
+  std::vector<char> holds; // by parameter: has a gradient since zero_grad
   ControlState controlNow;
   ScalarValues scalars; // of this step
   int64_t done = 0;

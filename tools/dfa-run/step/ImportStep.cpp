@@ -198,10 +198,8 @@ LogicalResult StepImporter::addOp(Operation *op) {
       .Case<ReduceScatterOp, AllReduceOp>([&](auto reduce) {
         return addReduce(op, reduce.getAxis(), reduce.getReduction());
       })
-      .Case<AccumulateOp>([&](Operation *) {
-        return op->emitError("'dfa.accumulate' is the runtime's when gradients "
-                             "arrive; expects a step that begins with them");
-      })
+      .Case<AccumulateOp>(
+          [&](Operation *) { return addSimple(op, NodeKind::Accumulate); })
       .Case<NormPartialOp>(
           [&](Operation *) { return addSimple(op, NodeKind::NormPartial); })
       .Case<NonFiniteOp>(
@@ -278,7 +276,8 @@ LogicalResult StepImporter::addBinding(Operation *function, Value value,
 
   const ClassSpec &cls = graph.classes[binding.cls];
   std::string known = "'grad', 'param'";
-  bool isKnown = role == "grad" || role == "param";
+  // Any class may add its gradients up in memory of another format.
+  bool isKnown = role == "grad" || role == "param" || role == "main_grad";
   if (cls.master == Format::Remainder) {
     known += ", 'remainder'";
     isKnown |= role == "remainder";

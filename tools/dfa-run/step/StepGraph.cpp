@@ -46,6 +46,13 @@ static int find(const std::vector<Binding> &bindings, const std::string &role,
   return -1;
 }
 
+bool StepGraph::accumulates() const {
+  for (const Node &node : nodes)
+    if (node.kind == NodeKind::Accumulate)
+      return true;
+  return false;
+}
+
 int StepGraph::findArgument(const std::string &role, int cls) const {
   return find(arguments, role, cls);
 }

@@ -74,15 +74,16 @@ struct ValueInfo {
 enum class NodeKind {
   // Elementwise: flat results.
   Argument,
-  Unscale,   // input, factor
-  Clip,      // input, norm, max_norm
-  ClipValue, // input, bound
-  Encode,    // input; one or two results
-  Decode,    // one or two inputs
-  Copy,      // all_gather, broadcast
-  Reduce,    // over `axis`
-  Rule,      // a named rule, or a part of one
-  Update,    // the generic update
+  Unscale,    // input, factor
+  Clip,       // input, norm, max_norm
+  ClipValue,  // input, bound
+  Encode,     // input; one or two results
+  Decode,     // one or two inputs
+  Copy,       // all_gather, broadcast
+  Reduce,     // over `axis`
+  Accumulate, // gradient, bucket
+  Rule,       // a named rule, or a part of one
+  Update,     // the generic update
   // Scalars, partials and control.
   NormPartial,
   NonFinite,
@@ -166,7 +167,15 @@ struct StepGraph {
   std::vector<Node> nodes; // in order of evaluation
   int flatValues = 0;
   std::map<std::string, double> control; // initial fields
+  int64_t microBatches = 1; // contributions to a step that accumulates
 
+  /// Whether gradients are added up before the step.
+  bool accumulates() const;
+  /// The number of a contribution (from 0) to a step (from 1) among all
+  /// gradients of a run.
+  int64_t gradientNumber(int64_t step, int64_t contribution) const {
+    return (step - 1) * microBatches + contribution + 1;
+  }
   int64_t ranks() const;
   int64_t elements() const;
   /// The index of the argument with this role and class, or -1.

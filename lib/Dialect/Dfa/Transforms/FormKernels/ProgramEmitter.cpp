@@ -184,8 +184,11 @@ bool CommandEmitter::reducesByBucket() const {
 /// A contribution of gradients: copied or added, then noted.
 void CommandEmitter::emitFill() {
   UploadOp::create(builder, loc, "segments");
+  // Of whole parameters: what a rank owns is cut out when they are reduced.
   for (const LaunchPlan &launch : plan.stages[0].elements)
-    emitElements(launch);
+    LaunchElementsOp::create(builder, loc, launch.kernel.getValue(),
+                             launch.cls.getValue(), Table::Full,
+                             launch.firstRow, ValueRange());
   for (const LaunchPlan &launch : plan.marks)
     LaunchSegmentsOp::create(builder, loc, launch.kernel.getValue(),
                              launch.cls.getValue(), launch.firstRow);

@@ -198,6 +198,11 @@ LogicalResult StepSchedule::assignAccumulate(AccumulateOp op) {
       !isa<BlockArgument>(op.getBucket()))
     return op.emitOpError("expects gradients and buckets that are arguments of "
                           "the step");
+  for (Value value : {op.getInput(), op.getBucket()})
+    if (cast<FlatType>(value.getType()).getPart() != Part::Full)
+      return op.emitOpError("expects gradients and buckets of part 'full', but "
+                            "got ")
+             << value.getType();
   accumulates = true;
   stageOf[op.getResult()] = 0;
   stages.resize(std::max<size_t>(stages.size(), 2));
