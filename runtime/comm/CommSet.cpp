@@ -145,7 +145,7 @@ Status CommSetImpl::makeSequenceLog() {
   if (!device || device->kind() != Device::Kind::Cuda)
     return Status();
   DFA_RT_TRY(device->allocateHost(sizeof(SequenceWords), &words));
-  DFA_RT_TRY(makeCudaWordWriter(context.writeWord));
+  DFA_RT_TRY(makeCudaWordWriters(context.writeWord, context.writeWords));
   sequence = std::make_unique<SequenceLog>(new (words) SequenceWords());
   return Status();
 }

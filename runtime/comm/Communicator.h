@@ -54,6 +54,21 @@ public:
                            DataType type, int root, Stream stream) = 0;
   virtual Status barrier(Stream stream) = 0;
 
+  /// Memory in which collectives of this axis are cheapest: all ranks call it
+  /// with the same size, in the same order. Null if no memory is special. It
+  /// belongs to the transport, which keeps it until it is closed.
+  virtual Status allocateShared(size_t bytes, void **memory) {
+    (void)bytes;
+    *memory = nullptr;
+    return Status();
+  }
+
+  /// Ends what a recording noted of its collectives so far; after the last.
+  virtual Status settle(Stream stream) {
+    (void)stream;
+    return Status();
+  }
+
   /// Says what the next collectives are for, in error messages and traces.
   /// `collective` is the program's word and outlives the call; `bucket` is -1
   /// for the control exchange.

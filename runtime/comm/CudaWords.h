@@ -8,16 +8,19 @@
 #define DFA_COMM_CUDAWORDS_H
 
 #include "base/Device.h"
+#include "comm/SequenceLog.h"
 
 #include <atomic>
 #include <functional>
 
 namespace dfa::rt {
 
-/// Makes the writer; fails if the driver or its function is not there.
-Status makeCudaWordWriter(
-    std::function<Status(std::atomic<uint64_t> *word, uint64_t value,
-                         Stream stream)> &writer);
+/// Makes the writers; fails if the driver or a function of it is not there.
+Status
+makeCudaWordWriters(std::function<Status(std::atomic<uint64_t> *word,
+                                         uint64_t value, Stream stream)> &one,
+                    std::function<Status(SequenceWords *words, uint64_t begun,
+                                         uint64_t ended, Stream stream)> &both);
 
 } // namespace dfa::rt
 

@@ -85,6 +85,14 @@ Status NcclLibrary::load(const Environment &env,
     return DFA_RT_ERROR(
         NotFound, "NCCL: expected the symbol %s in %s", missing.c_str(),
         made->path.empty() ? "the library" : made->path.c_str());
+  std::string absent; // nobody asks which
+  resolve(handle, "ncclCommInitRankConfig", made->commInitRankConfig, absent);
+  resolve(handle, "ncclMemAlloc", made->memAlloc, absent);
+  resolve(handle, "ncclMemFree", made->memFree, absent);
+  resolve(handle, "ncclCommWindowRegister", made->windowRegister, absent);
+  // Its layout has the fields of this version.
+  if (made->version < 22700)
+    made->commInitRankConfig = nullptr;
   library = std::move(made);
   return Status();
 }

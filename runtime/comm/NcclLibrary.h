@@ -13,6 +13,7 @@
 #include "comm/Bootstrap.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -43,6 +44,31 @@ enum Type : int {
 
 enum Op : int { Sum = 0, Max = 2 };
 
+/// ncclConfig_t as of 2.27; later versions read as much as `size` says.
+struct Config {
+  static constexpr int unset = INT32_MIN;
+  size_t size = sizeof(Config);
+  unsigned magic = 0xcafebeef;
+  unsigned version = 22700;
+  int blocking = 1;
+  int clusterSize = unset;
+  int minBlocks = unset;
+  int maxBlocks = unset;
+  const char *netName = nullptr;
+  int splitShare = unset;
+  int trafficClass = unset;
+  const char *name = nullptr;
+  int collnet = unset;
+  int policy = unset;
+  int shrinkShare = unset;
+  int nvlsBlocks = unset;
+};
+
+/// Use no block of the device where a copy engine does.
+constexpr int kPolicyZero = 2;
+/// All ranks use the same offsets in a window.
+constexpr int kWindowSymmetric = 1;
+
 } // namespace nccl
 
 /// A loaded NCCL with all symbols resolved.
@@ -70,6 +96,15 @@ struct NcclLibrary {
                             int type, nccl::Comm comm, void *stream);
   nccl::Result (*broadcast)(const void *send, void *recv, size_t count,
                             int type, int root, nccl::Comm comm, void *stream);
+
+  // Newer than the minimum; null if the library lacks them.
+  nccl::Result (*commInitRankConfig)(nccl::Comm *comm, int ranks,
+                                     nccl::UniqueId id, int rank,
+                                     nccl::Config *config);
+  nccl::Result (*memAlloc)(void **memory, size_t bytes);
+  nccl::Result (*memFree)(void *memory);
+  nccl::Result (*windowRegister)(nccl::Comm comm, void *memory, size_t bytes,
+                                 void **window, int flags);
 
   int version = 0;     ///< as 21803 for 2.18.3
   std::string path;    ///< of the file it came from

@@ -6,10 +6,9 @@
 // split off the communicator of the whole mesh. Nothing collective runs when a
 // set is destroyed without close().
 
-#include "comm/LocalReduce.h"
+#include "comm/NcclCommunicator.h"
 #include "comm/NcclHelper.h"
 #include "comm/NcclLibrary.h"
-#include "comm/Transport.h"
 
 #include <cinttypes>
 #include <condition_variable>
@@ -22,7 +21,7 @@ namespace dfa::rt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Library = std::shared_ptr<const NcclLibrary>;
+using Shared = NcclShared;
 
 /// How long a launch may still take before an abort frees what it uses. One
 /// that waits for a peer only ends by the abort.
@@ -32,209 +31,6 @@ constexpr Milliseconds kLaunchPatience(200);
 constexpr Milliseconds kGraphPatience(1000);
 /// How long a set that goes waits for its abort.
 constexpr Milliseconds kAbortPatience(10000);
-
-Status ncclError(const NcclLibrary &library, const char *call,
-                 nccl::Result result) {
-  if (result == nccl::kInProgress)
-    return DFA_RT_ERROR(Unsupported,
-                        "%s: expected a blocking communicator, found one that "
-                        "is not; unset NCCL_COMM_BLOCKING",
-                        call);
-  // The text of the last error says what NCCL_DEBUG=WARN would print.
-  const char *last = library.getLastError(nullptr);
-  return DFA_RT_ERROR(CollectiveError, "%s: %s%s%s", call,
-                      library.getErrorString(result), last && *last ? ": " : "",
-                      last ? last : "");
-}
-
-/// Counts the recordings that use a transport's communicators.
-using GraphCount = std::atomic<int64_t>;
-
-/// Lives as long as one recording; see Device::retainInCapture.
-struct GraphHold {
-  explicit GraphHold(std::shared_ptr<GraphCount> count)
-      : count(std::move(count)) {
-    this->count->fetch_add(1);
-  }
-  ~GraphHold() { count->fetch_sub(1); }
-  std::shared_ptr<GraphCount> count;
-};
-
-/// Shared by communicators, transport and helper threads.
-struct Shared {
-  CommContext context;
-  Library library;
-  std::shared_ptr<GraphCount> graphs = std::make_shared<GraphCount>(0);
-  /// One order of launches. A launch can block (NCCL connects lazily), so
-  /// abort() waits for it only for a while.
-  std::timed_mutex launching;
-  std::mutex mutex; // guards the next four
-  std::condition_variable changed;
-  std::vector<nccl::Comm> comms;
-  bool aborted = false;  // or closed
-  bool aborting = false; // a thread of ours is inside ncclCommAbort
-  // The last recording seen, and its id in the sequence log.
-  uint64_t capture = 0;
-  uint32_t recording = 0;
-};
-
-class NcclCommunicator : public Communicator {
-public:
-  NcclCommunicator(std::shared_ptr<Shared> shared, nccl::Comm comm,
-                   AxisGroup members, void *token)
-      : shared(std::move(shared)), comm(comm), members(std::move(members)),
-        token(token) {}
-
-  int rank() const override { return members.index; }
-  int size() const override { return int(members.ranks.size()); }
-  const char *name() const override { return "nccl"; }
-  bool ordersByRank() const override { return false; }
-  bool capturable() const override { return true; }
-  // Channels of an algorithm are made by the first collective that uses it.
-  bool connectsLazily() const override { return true; }
-
-  void label(const char *collective, int64_t bucket) override {
-    labelled = collective;
-    labelledBucket = bucket;
-  }
-
-  Status reduceScatter(const void *send, void *recv, int64_t count,
-                       DataType type, ReduceOp op, Stream stream) override {
-    int ncclType = 0, ncclOp = 0;
-    DFA_RT_TRY(checkReducible(type, op));
-    DFA_RT_TRY(ncclReduction(type, op, ncclType, ncclOp));
-    return launch(
-        "reduce_scatter", count, type, stream, [&](const NcclLibrary &library) {
-          return library.reduceScatter(send, recv, size_t(count), ncclType,
-                                       ncclOp, comm, stream.handle);
-        });
-  }
-
-  Status allReduce(const void *send, void *recv, int64_t count, DataType type,
-                   ReduceOp op, Stream stream) override {
-    int ncclType = 0, ncclOp = 0;
-    DFA_RT_TRY(checkReducible(type, op));
-    DFA_RT_TRY(ncclReduction(type, op, ncclType, ncclOp));
-    return launch(
-        "all_reduce", count, type, stream, [&](const NcclLibrary &library) {
-          return library.allReduce(send, recv, size_t(count), ncclType, ncclOp,
-                                   comm, stream.handle);
-        });
-  }
-
-  Status allGather(const void *send, void *recv, int64_t count, DataType type,
-                   Stream stream) override {
-    int ncclType = 0;
-    size_t factor = 1;
-    ncclMovement(type, ncclType, factor);
-    return launch("all_gather", count, type, stream,
-                  [&](const NcclLibrary &library) {
-                    return library.allGather(send, recv, size_t(count) * factor,
-                                             ncclType, comm, stream.handle);
-                  });
-  }
-
-  Status broadcast(const void *send, void *recv, int64_t count, DataType type,
-                   int root, Stream stream) override {
-    if (root < 0 || root >= size())
-      return DFA_RT_ERROR(InvalidArgument,
-                          "broadcast: expected a root below %d, found %d",
-                          size(), root);
-    int ncclType = 0;
-    size_t factor = 1;
-    ncclMovement(type, ncclType, factor);
-    return launch(
-        "broadcast", count, type, stream, [&](const NcclLibrary &library) {
-          return library.broadcast(send, recv, size_t(count) * factor, ncclType,
-                                   root, comm, stream.handle);
-        });
-  }
-
-  Status barrier(Stream stream) override {
-    return launch("barrier", 1, DataType::U32, stream,
-                  [&](const NcclLibrary &library) {
-                    return library.allReduce(token, token, 1, nccl::Uint32,
-                                             nccl::Max, comm, stream.handle);
-                  });
-  }
-
-private:
-  template <typename Call>
-  Status launch(const char *collective, int64_t count, DataType type,
-                Stream stream, Call call);
-  Status number(const char *collective, int64_t count, DataType type,
-                Stream stream, uint64_t &number);
-
-  std::shared_ptr<Shared> shared;
-  nccl::Comm comm;
-  AxisGroup members;
-  void *token; // device memory of one word, for barriers
-  const char *labelled = nullptr;
-  int64_t labelledBucket = -1;
-};
-
-Status NcclCommunicator::number(const char *collective, int64_t count,
-                                DataType type, Stream stream,
-                                uint64_t &number) {
-  const CommContext &context = shared->context;
-  CollectiveInfo info;
-  info.collective = labelled ? labelled : collective;
-  info.axis = members.axis;
-  info.bucket = labelled ? labelledBucket : -1;
-  info.bytes = count * int64_t(sizeOf(type));
-  info.ranks = members.ranks;
-  uint64_t capture = 0;
-  if (context.device)
-    DFA_RT_TRY(context.device->captureId(stream, capture));
-  if (capture == 0) {
-    number = context.log->issue(std::move(info));
-    return Status();
-  }
-  if (capture != shared->capture) {
-    shared->capture = capture;
-    shared->recording = context.log->beginRecording();
-  }
-  // NCCL hangs if a communicator is destroyed before its graphs are.
-  DFA_RT_TRY(context.device->retainInCapture(
-      stream, std::make_shared<GraphHold>(shared->graphs)));
-  number = context.log->issueRecorded(shared->recording, std::move(info));
-  return Status();
-}
-
-template <typename Call>
-Status NcclCommunicator::launch(const char *collective, int64_t count,
-                                DataType type, Stream stream, Call call) {
-  if (count < 0)
-    return DFA_RT_ERROR(InvalidArgument,
-                        "%s: expected a count of at least 0, found %" PRId64,
-                        collective, count);
-  const CommContext &context = shared->context;
-  DFA_RT_TRY(context.watchdog->failure());
-  std::unique_lock<std::timed_mutex> lock(shared->launching);
-  {
-    std::lock_guard<std::mutex> guard(shared->mutex);
-    if (shared->aborted)
-      return DFA_RT_ERROR(FailedPrecondition,
-                          "%s: the communicators are closed", collective);
-  }
-  uint64_t current = 0;
-  DFA_RT_TRY(number(collective, count, type, stream, current));
-  SequenceWords *words = context.log->memory();
-  if (context.writeWord)
-    DFA_RT_TRY(context.writeWord(&words->begun, current, stream));
-  else
-    context.log->begin(current);
-  nccl::Result result = call(*shared->library);
-  if (result != 0) {
-    Status status = ncclError(*shared->library, collective, result);
-    lock.unlock();
-    return context.watchdog->explain(current, status.message(), false);
-  }
-  if (context.writeWord)
-    return context.writeWord(&words->ended, current, stream);
-  context.log->end(current);
-  return Status();
-}
 
 class NcclTransport : public Transport {
 public:
@@ -355,12 +151,15 @@ NcclTransport::connect(const std::vector<AxisGroup> &groups,
   nccl::UniqueId id = {};
   DFA_RT_TRY(exchangeId(id, mesh));
   const NcclLibrary *library = shared->library.get();
+  shared->choices = NcclChoices::of(context, *library);
   nccl::Comm whole = nullptr;
   DFA_RT_TRY(make(
       "ncclCommInitRank", mesh,
-      [library, id, size = int(mesh.ranks.size()),
-       index = mesh.index](nccl::Comm *comm) {
-        return library->commInitRank(comm, size, id, index);
+      [library, id, size = int(mesh.ranks.size()), index = mesh.index,
+       config = shared->choices.config()](nccl::Comm *comm) mutable {
+        return library->commInitRankConfig
+                   ? library->commInitRankConfig(comm, size, id, index, &config)
+                   : library->commInitRank(comm, size, id, index);
       },
       whole));
   for (const AxisGroup &group : groups) {
@@ -373,8 +172,7 @@ NcclTransport::connect(const std::vector<AxisGroup> &groups,
             return library->commSplit(whole, color, index, split, nullptr);
           },
           comm));
-    made.push_back(
-        std::make_unique<NcclCommunicator>(shared, comm, group, token));
+    made.push_back(makeNcclCommunicator(shared, comm, group, token));
   }
   // Lost connections show up here; a peer killed on the same host does not.
   context.watchdog->setProbe([this] { return asyncError(); });
@@ -467,7 +265,7 @@ Status NcclTransport::close() {
     if (outcome->result != 0)
       return ncclError(*library, "ncclCommDestroy", outcome->result);
   }
-  return Status();
+  return shared->memory.release(shared->context, shared->library);
 }
 
 } // namespace

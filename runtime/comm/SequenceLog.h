@@ -72,6 +72,9 @@ public:
   /// The memory that a device writes.
   SequenceWords *memory() { return words; }
 
+  /// Whether a number is that of a collective in a recording.
+  static bool isRecorded(uint64_t number) { return number & kRecorded; }
+
   /// Finds what a number stands for; false if it is unknown or forgotten.
   bool lookup(uint64_t number, CollectiveInfo &info) const;
 

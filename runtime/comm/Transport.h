@@ -37,6 +37,10 @@ struct CommContext {
   std::function<Status(std::atomic<uint64_t> *word, uint64_t value,
                        Stream stream)>
       writeWord;
+  /// Writes both words, `ended` first; empty with `writeWord`.
+  std::function<Status(SequenceWords *words, uint64_t begun, uint64_t ended,
+                       Stream stream)>
+      writeWords;
 };
 
 class Transport {
