@@ -94,6 +94,13 @@ inline Status createStream(Device &device, OwnedStream &stream) {
   return Status();
 }
 
+inline Status createUrgentStream(Device &device, OwnedStream &stream) {
+  Stream handle;
+  DFA_RT_TRY(device.createUrgentStream(handle));
+  stream = OwnedStream(device, handle);
+  return Status();
+}
+
 inline Status createEvent(Device &device, OwnedEvent &event) {
   Event handle;
   DFA_RT_TRY(device.createEvent(handle));

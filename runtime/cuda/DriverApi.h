@@ -80,7 +80,7 @@ struct Copy2D {
   F(memFree, "cuMemFree_v2", (DevicePointer))                                  \
   F(memHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned))               \
   F(memFreeHost, "cuMemFreeHost", (void *))                                    \
-  F(streamCreate, "cuStreamCreate", (Handle *, unsigned))                      \
+  F(streamCreate, "cuStreamCreateWithPriority", (Handle *, unsigned, int))     \
   F(streamDestroy, "cuStreamDestroy_v2", (Handle))                             \
   F(streamSynchronize, "cuStreamSynchronize", (Handle))                        \
   F(streamWaitEvent, "cuStreamWaitEvent", (Handle, Handle, unsigned))          \

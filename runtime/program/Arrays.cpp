@@ -5,6 +5,8 @@
 
 #include "program/Arrays.h"
 
+#include <algorithm>
+
 namespace dfa::rt {
 
 int64_t ArrayStorage::segmentElements(int64_t segment) const {
@@ -38,6 +40,12 @@ void *ArrayStorage::bucketAddress(int64_t bucket) const {
     if (segments[segment])
       return nullptr;
   return buckets[bucket];
+}
+
+bool ArrayStorage::isBound() const {
+  auto isSet = [](const void *address) { return address != nullptr; };
+  return std::any_of(buckets.begin(), buckets.end(), isSet) ||
+         std::any_of(segments.begin(), segments.end(), isSet);
 }
 
 Status ArrayStorage::allocateUnbound(Device &device, Stream stream) {

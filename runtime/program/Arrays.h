@@ -30,6 +30,9 @@ public:
   /// Uses the caller's memory for a bucket (counted within the class).
   void bindBucket(int64_t bucket, void *address) { buckets[bucket] = address; }
 
+  /// Whether any part of it is in the caller's memory.
+  bool isBound() const;
+
   /// Allocates zeroed memory for whatever is bound to none.
   Status allocateUnbound(Device &device, Stream stream);
 

@@ -44,7 +44,9 @@ Optimizer::~Optimizer() {
   if (!core || !core->worked)
     return;
   // The device may be gone already (an error that was reported before).
-  Status status = core->device().synchronizeEvent(core->lastWork.get());
+  Status status = core->finishBuckets();
+  if (status.ok())
+    status = core->device().synchronizeEvent(core->lastWork.get());
   if (!status.ok())
     DFA_RT_LOG(Warn, "while an optimizer is destroyed: %s",
                status.str().c_str());
@@ -166,18 +168,20 @@ Status Optimizer::prepare(Stream stream) {
     return DFA_RT_ERROR(FailedPrecondition,
                         "prepare allocates and initialises, so it cannot be "
                         "captured: call it before the capture");
+  DFA_RT_TRY(c.executor.bindShared(stream));
   DFA_RT_TRY(c.state.prepare(stream));
   Module module;
   DFA_RT_TRY(device.loadModule(c.options.kernels, module));
   c.module = OwnedModule(device, module);
   DFA_RT_TRY(c.executor.prepare(module));
   if (c.executor.distributed())
-    DFA_RT_TRY(createStream(device, c.commStream));
+    DFA_RT_TRY(c.createStreams());
   // On a CPU the null stream, which nobody records, does.
   if (device.kind() == Device::Kind::Cuda)
-    DFA_RT_TRY(createStream(device, c.sideStream));
-  for (OwnedEvent *event :
-       {&c.fork, &c.joined, &c.captureFork, &c.captureJoined, &c.lastWork})
+    for (OwnedStream *stream : {&c.sideStream, &c.branchStream})
+      DFA_RT_TRY(createStream(device, *stream));
+  for (OwnedEvent *event : {&c.fork, &c.joined, &c.captureFork,
+                            &c.captureJoined, &c.branchJoined, &c.lastWork})
     DFA_RT_TRY(createEvent(device, *event));
   // Also for recordings that the user makes later.
   if (c.executor.distributed() && c.executor.capturable())
@@ -206,7 +210,7 @@ Status Optimizer::Core::record(int64_t entry) {
   frame.uploads = false;
   Status status = device().captureId(stream, frame.capture);
   if (status.ok())
-    status = walk(frame, /*join=*/true);
+    status = walk(frame);
   Graph graph;
   Status ended = device().endCapture(stream, graph);
   if (ended.ok())
@@ -228,34 +232,11 @@ Status Optimizer::Core::begin(Stream stream, uint64_t &capture) {
   return Status();
 }
 
-// Issues an entry: forks the communication stream off, and joins it again.
-Status Optimizer::Core::walk(Frame frame, bool join) {
-  frame.comm = frame.compute;
-  if (!executor.distributed())
-    return executor.run(frame);
-  frame.comm = commStream.get();
-  Event forked = frame.capture ? captureFork.get() : fork.get();
-  DFA_RT_TRY(device().record(forked, frame.compute));
-  DFA_RT_TRY(device().wait(frame.comm, forked));
-  Status status = executor.run(frame);
-  if (!join && status.ok())
-    return status;
-  // Also after a failure: a capture that is left unjoined cannot be ended.
-  Event done = frame.capture ? captureJoined.get() : joined.get();
-  Status ended = device().record(done, frame.comm);
-  if (ended.ok())
-    ended = device().wait(frame.compute, done);
-  return status.ok() ? ended : status;
-}
-
 Status Optimizer::Core::replay(int64_t entry, Stream stream) {
   // What the recording left out because it must not be frozen in it.
   DFA_RT_TRY(state.uploadSegments(stream));
   DFA_RT_TRY(state.uploadGroups(stream));
-  if (commPending) {
-    DFA_RT_TRY(device().record(joined.get(), commStream.get()));
-    DFA_RT_TRY(device().wait(stream, joined.get()));
-  }
+  DFA_RT_TRY(joinBuckets(stream, /*capture=*/0));
   return device().launchGraph(graphs[entry].get(), stream);
 }
 
@@ -302,11 +283,11 @@ Status Optimizer::run(int64_t entry, Stream stream) {
   if (frame.capture) {
     DFA_RT_TRY(c.enterCapture(core, stream, frame.capture));
     frame.uploads = false;
-    return c.walk(frame, /*join=*/true);
+    return c.walk(frame);
   }
   bool replays = !c.graphs.empty() && c.graphs[entry];
   Status status =
-      replays ? c.replay(entry, stream) : c.walk(frame, /*join=*/true);
+      replays ? c.replay(entry, stream) : c.walk(frame);
   // Also after a failure: what was issued before it uses our memory.
   Status ended = c.ended(stream);
   return status.ok() ? ended : status;
@@ -314,7 +295,6 @@ Status Optimizer::run(int64_t entry, Stream stream) {
 
 // Everything is ordered before what comes next on this stream.
 Status Optimizer::Core::ended(Stream stream) {
-  commPending = false;
   executor.forgetEvents();
   worked = true;
   lastStream = stream;
@@ -336,7 +316,7 @@ Result<std::vector<CommandTime>> Optimizer::profile(int64_t entry,
   frame.entry = entry;
   frame.compute = stream;
   frame.profile = &profile;
-  DFA_RT_TRY(c.walk(frame, /*join=*/true));
+  DFA_RT_TRY(c.walk(frame));
   DFA_RT_TRY(c.ended(stream));
   return profile.read();
 }
@@ -358,10 +338,9 @@ Status Optimizer::runBucket(int64_t entry, int64_t classIndex, int64_t bucket,
   frame.compute = stream;
   frame.loopClass = classIndex;
   frame.bucket = bucket;
-  DFA_RT_TRY(c.walk(frame, /*join=*/false));
+  DFA_RT_TRY(c.walkBucket(frame));
   if (frame.capture)
     return Status();
-  c.commPending = c.executor.distributed();
   c.worked = true;
   c.lastStream = stream;
   return c.device().record(c.lastWork.get(), stream);

@@ -20,7 +20,13 @@ struct Optimizer::Core {
                                          std::move(options.tables), ranks),
         executor(options.program, state, options.axes) {}
 
-  Status walk(Frame frame, bool join);
+  Status createStreams();
+  Status order(Event event, Stream from, Stream to);
+  Status walk(Frame frame);
+  Status walkBucket(Frame frame);
+  Status joinBuckets(Stream stream, uint64_t capture);
+  Status finishBuckets();
+  Status joinBranch(const Frame &frame, Status status);
   Status record(int64_t entry);
   Status replay(int64_t entry, Stream stream);
   Status begin(Stream stream, uint64_t &capture);
@@ -36,20 +42,24 @@ struct Optimizer::Core {
   // Handles are freed before the state, the executor's events before them.
   OwnedModule module;
   OwnedStream commStream;
+  OwnedStream tailStream; // `compute` of buckets that are issued on their own
   OwnedStream captureStream;
   OwnedStream sideStream;
+  OwnedStream branchStream; // `side` of recordings
   OwnedEvent fork;
   OwnedEvent joined;
   OwnedEvent captureFork;
   OwnedEvent captureJoined;
+  OwnedEvent branchJoined;
   OwnedEvent lastWork;
   Executor executor;
   std::vector<OwnedGraph> graphs; // one an entry, if replaying
 
   Stream lastStream;
-  bool worked = false;      // lastWork was recorded
-  bool commPending = false; // bucket runs that no run has joined yet
-  uint64_t retainedBy = 0;  // the last capture that shares this core
+  bool worked = false;         // lastWork was recorded
+  bool bucketsPending = false; // issued on their own, and no walk joined them
+  uint64_t capturePending = 0; // the recording that has such buckets
+  uint64_t retainedBy = 0;     // the last capture that shares this core
 };
 
 } // namespace dfa::rt

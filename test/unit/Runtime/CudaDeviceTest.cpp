@@ -322,7 +322,7 @@ TEST_F(Cuda, UrgentStreamsComeBeforeOthers) {
   const FakeStream *other = static_cast<FakeStream *>(usual.handle);
   const FakeStream *first = static_cast<FakeStream *>(urgent.handle);
   EXPECT_LT(first->priority, other->priority); // lower is more urgent
-  EXPECT_EQ(first->flags, unsigned(CU_STREAM_NON_BLOCKING));
+  EXPECT_EQ(first->flags, unsigned(cuda::CU_STREAM_NON_BLOCKING));
   device->destroyStream(usual);
   device->destroyStream(urgent);
 }

@@ -295,10 +295,10 @@ static ResultCode streamWaitEvent(Handle streamHandle, Handle eventHandle,
 }
 
 static void fillStreams(DriverApi &api) {
-  api.streamCreate = [](Handle *stream, unsigned flags) {
+  api.streamCreate = [](Handle *stream, unsigned flags, int priority) {
     DFA_FAKE("streamCreate");
     ++fake().liveHandles;
-    *stream = new FakeStream{flags, nullptr, false, false};
+    *stream = new FakeStream{flags, nullptr, false, false, priority};
     return 0;
   };
   api.streamDestroy = [](Handle stream) {

@@ -37,6 +37,7 @@ struct FakeStream {
   FakeGraph *capture = nullptr;
   bool origin = false;
   bool invalidated = false;
+  int priority = 0;
 };
 
 struct FakeEvent {
