@@ -43,9 +43,25 @@ def test_examples_verify(name, replay):
     assert done.returncode == 0, done.stderr + done.stdout
 
 
-@pytest.mark.parametrize("rule", ["adamw", "adam", "sgd", "lion", "adagrad"])
-@pytest.mark.parametrize("storage", ["fp32", "master", "remainder"])
-def test_bits_are_those_of_the_cpu(tmp_path, rule, storage):
+RULES = [
+    ("adamw", (), None),
+    ("adam", (), None),
+    ("adamw", ("amsgrad",), ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"]),
+    ("sgd", (), None),
+    ("lion", (), None),
+    ("adagrad", (), None),
+    ("rmsprop", (), None),
+    (
+        "rmsprop",
+        ("centered", "with_momentum"),
+        ["square_avg", "grad_avg", "momentum_buffer"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "flags", "states"), RULES)
+@pytest.mark.parametrize("storage", ["fp32", "master", "remainder", "half"])
+def test_bits_are_those_of_the_cpu(tmp_path, rule, flags, states, storage):
     """Every stored value, subnormals included, over three steps."""
     hyper = {
         "lr": 1e-3,
@@ -54,8 +70,20 @@ def test_bits_are_those_of_the_cpu(tmp_path, rule, storage):
         "beta1": 0.9,
         "beta2": 0.99,
         "eps": 1e-8,
+        "alpha": 0.95,
+        "lr_decay": 0.01,
     }
-    step = Step(SHAPES, hyper, rule, storage=storage, orders=ORDERS, clip=1e3)
+    step = Step(
+        SHAPES,
+        hyper,
+        rule,
+        flags=flags,
+        states=states,
+        storage=storage,
+        grad="f16" if storage == "half" else "f32",
+        orders=ORDERS,
+        clip=1e3,
+    )
     inputs = {}
     for seed, (name, shape) in enumerate(SHAPES.items()):
         inputs[f"param/{name}"] = special(shape, seed)
@@ -71,6 +99,43 @@ def test_bits_are_those_of_the_cpu(tmp_path, rule, storage):
     assert cpu.keys() == cuda.keys()
     different = [k for k in cpu if cpu[k].tobytes() != cuda[k].tobytes()]
     assert not different
+
+
+@pytest.mark.parametrize("state", ["f32", "f16"])
+@pytest.mark.parametrize("replay", [False, True])
+def test_f16_storage(tmp_path, state, replay):
+    """Against float64, as on the CPU."""
+    step = Step(
+        SHAPES,
+        ADAM,
+        storage="half",
+        grad="f16",
+        state_format=state,
+        scaler=True,
+        clip=0.5,
+        control={"scale": 1024.0},
+        orders=ORDERS,
+    )
+    options = ["--steps=3"] + ["--replay"] * replay
+    run(tmp_path, step, None, *options, target="cuda")
+
+
+@pytest.mark.parametrize("replay", [False, True])
+def test_accumulate(tmp_path, replay):
+    """The device decides by generation what copies, in replays too."""
+    step = Step(
+        SHAPES, ADAM, grad="bf16", storage="master", accumulate="f32",
+        scaler=True, clip=1.0, orders=ORDERS,
+    )  # fmt: skip
+    options = ["--steps=4", "--micro-batches=3"] + ["--replay"] * replay
+    run(tmp_path, step, None, *options, target="cuda")
+
+
+def test_many_small_parameters(tmp_path):
+    """Parameters that share blocks, odd sizes among them, replayed."""
+    shapes = {f"p{i}": (1 + i % 200,) for i in range(1000)}
+    step = Step(shapes, ADAM, scaler=True, clip=1.0)
+    run(tmp_path, step, None, "--steps=3", "--replay", target="cuda")
 
 
 def test_replay_gives_the_bits_of_eager(tmp_path):
