@@ -429,3 +429,52 @@ def widen(
     source: int, source_format: str, target: int, target_format: str, count: int
 ) -> None:
     """Converts host memory: f16, bf16, f32, f64 into f32 or f64."""
+
+# === torch's tensors =========================================================
+
+def can_read_fast() -> bool:
+    """Whether this torch can be read as the next two classes do."""
+
+class TensorWatch:
+    """Questions about many tensors of torch, in one native call each."""
+
+    def __init__(self, tensors: list[Any]) -> None: ...
+    def changed(self) -> list[int]:
+        """Those written to, or moved, since they were marked last."""
+
+    def with_gradient(self) -> list[int]: ...
+    def mark(self, index: int) -> None: ...
+    def written(self) -> None:
+        """Counts a write to each for autograd, and marks them all."""
+
+class Stepper:
+    """A step of an optimizer that updates torch's tensors in place."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        entry: int,
+        params: list[Any],
+        idle: list[Any],
+        row_classes: Sequence[int],
+        segments: Sequence[int],
+        classes: Sequence[int],
+        grad_arrays: Sequence[int],
+    ) -> None:
+        """``idle``: parameters that must not have a gradient.
+
+        ``row_classes`` and ``segments`` say where a parameter's row is,
+        ``row_classes`` by position in ``classes`` (the program's indices).
+        """
+
+    def watch_groups(self, groups: list[Any], keys: list[str]) -> None: ...
+    def accept_group(self, index: int) -> None:
+        """A group's values are known as they are now."""
+
+    def put(self, index: int, address: int) -> None:
+        """Gives a parameter a gradient for the next run only."""
+
+    def run(self, stream: int) -> tuple[list[int], list[int], list[int]] | None:
+        """Runs the step; or groups that changed, parameters that moved, and
+        gradients that lie in another way, if there are any: then nothing ran.
+        """

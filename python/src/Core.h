@@ -88,6 +88,7 @@ void addGroups(nb::module_ &module);
 void addOptimizers(nb::module_ &module);
 void addSteppers(nb::module_ &module);
 void addTensors(nb::module_ &module);
+void addWatches(nb::module_ &module);
 
 } // namespace dfa::python
 

@@ -34,4 +34,5 @@ NB_MODULE(_core, module) {
   addOptimizers(module);
   addSteppers(module);
   addTensors(module);
+  addWatches(module);
 }

@@ -15,19 +15,21 @@ using namespace dfa::python;
 
 namespace {
 
-/// A parameter, what it looked like, and what is bound for it.
+/// What a parameter looked like when it was bound.
 struct Row {
-  nb::object param;
   size_t cls = 0, segment = 0; // of the stepper's classes
-  void *impl = nullptr, *storage = nullptr;
-  void *address = nullptr;
-  nb::dlpack::dtype dtype = {};
-  nb::dlpack::device device = {};
+  TensorLook look;
   std::vector<int64_t> shape, strides;
+  nb::object held;       // the gradient, while gradients are kept
+  bool resolved = false; // by Python, for this step
+};
+
+/// What a steady step compares, close together in memory.
+struct Seen {
+  PyObject *param; // kept by the stepper
+  void *impl, *storage;
   void *grad = nullptr;       // its C++ object in the last step
   void *gradMemory = nullptr; // its storage
-  nb::object held;            // the gradient, while gradients are kept
-  bool resolved = false;      // by Python, for this step
 };
 
 struct Class {
@@ -63,9 +65,11 @@ public:
 private:
   bool differs(Watched &group) const;
   bool scanKept();
-  bool scanAll(std::vector<size_t> &moved, std::vector<size_t> &odd);
-  bool isMoved(Row &row) const;
-  bool fits(const Row &row, const nb::dlpack::dltensor &grad) const;
+  void scanAll(std::vector<size_t> &moved, std::vector<size_t> &odd);
+  bool isMoved(const Seen &seen) const;
+  bool isInPlace(size_t index) const;
+  bool fits(const Row &row, const TensorLook &grad) const;
+  void fetchAhead(size_t index) const;
   void mark(Row &row, void *address, bool present);
   void keepGradients();
   void dropGradients();
@@ -74,7 +78,9 @@ private:
   const Torch &torch;
   Optimizer optimizer; // shares the handle
   int64_t entry;
+  nb::list params;
   std::vector<Row> rows;
+  std::vector<Seen> seen; // a row each
   std::vector<nb::object> idle;
   std::vector<Class> classes;
   std::vector<Watched> groups;
@@ -92,9 +98,9 @@ Stepper::Stepper(const Optimizer &target, int64_t entry, nb::list params,
                  const std::vector<int64_t> &segments,
                  const std::vector<int64_t> &classIndices,
                  const std::vector<int64_t> &gradArrays)
-    : torch(Torch::get()), optimizer(target), entry(entry) {
+    : torch(Torch::get()), optimizer(target), entry(entry), params(params) {
   size_t count = params.size();
-  if (!torch.looks || !torch.probes)
+  if (!torch.works)
     throw std::runtime_error("this torch cannot be read fast");
   if (rowClasses.size() != count || segments.size() != count ||
       classIndices.size() != gradArrays.size())
@@ -105,19 +111,15 @@ Stepper::Stepper(const Optimizer &target, int64_t entry, nb::list params,
   int64_t least = -1;
   for (size_t i = 0; i < count; ++i) {
     Row &row = rows[i];
-    row.param = params[i];
     row.cls = static_cast<size_t>(rowClasses[i]);
     row.segment = static_cast<size_t>(segments[i]);
-    nb::dlpack::dltensor look;
-    if (!torch.look(row.param.ptr(), look))
+    PyObject *param = nb::object(params[i]).ptr();
+    if (!torch.look(torch.handleOf(param), row.look))
       throw nb::type_error("expects parameters that are plain tensors");
-    row.impl = torch.implOf(row.param.ptr());
-    row.storage = torch.storageOf(row.impl);
-    row.address = static_cast<char *>(look.data) + look.byte_offset;
-    row.dtype = look.dtype;
-    row.device = look.device;
-    row.shape.assign(look.shape, look.shape + look.ndim);
-    row.strides.assign(look.strides, look.strides + look.ndim);
+    void *impl = torch.implOf(param);
+    seen.push_back({param, impl, torch.storageOf(impl)});
+    row.shape.assign(row.look.shape, row.look.shape + row.look.dims);
+    row.strides.assign(row.look.strides, row.look.strides + row.look.dims);
     int64_t elements = 1;
     for (int64_t size : row.shape)
       elements *= size;
@@ -132,7 +134,7 @@ Stepper::Stepper(const Optimizer &target, int64_t entry, nb::list params,
       cls.wanted.resize(row.segment + 1, 0);
     }
     // A gradient that never came needs an address all the same.
-    cls.grads[row.segment] = row.address;
+    cls.grads[row.segment] = row.look.address;
   }
   for (nb::handle param : idleParams)
     idle.push_back(nb::borrow(param));
@@ -172,16 +174,22 @@ bool Stepper::differs(Watched &group) const {
   return false;
 }
 
-bool Stepper::isMoved(Row &row) const {
-  void *impl = torch.implOf(row.param.ptr());
-  return impl != row.impl || torch.storageOf(impl) != row.storage;
+bool Stepper::isMoved(const Seen &seen) const {
+  void *impl = torch.implOf(seen.param);
+  return impl != seen.impl || torch.storageOf(impl) != seen.storage;
 }
 
-bool Stepper::fits(const Row &row, const nb::dlpack::dltensor &grad) const {
-  if (grad.dtype.code != row.dtype.code || grad.dtype.bits != row.dtype.bits ||
-      grad.device.device_type != row.device.device_type ||
-      grad.device.device_id != row.device.device_id ||
-      static_cast<size_t>(grad.ndim) != row.shape.size())
+/// Looks closer than `isMoved`: also at strides and offset.
+bool Stepper::isInPlace(size_t index) const {
+  TensorLook look;
+  return torch.look(torch.handleOf(seen[index].param), look) &&
+         look.address == rows[index].look.address && fits(rows[index], look);
+}
+
+bool Stepper::fits(const Row &row, const TensorLook &grad) const {
+  if (grad.dtype != row.look.dtype || grad.deviceType != row.look.deviceType ||
+      grad.deviceIndex != row.look.deviceIndex ||
+      static_cast<size_t>(grad.dims) != row.shape.size())
     return false;
   int64_t elements = 1;
   bool sameStrides = true;
@@ -192,6 +200,19 @@ bool Stepper::fits(const Row &row, const nb::dlpack::dltensor &grad) const {
     sameStrides &= row.shape[d] == 1 || grad.strides[d] == row.strides[d];
   }
   return sameStrides || elements <= 1;
+}
+
+/// Objects of tensors lie apart: what the next rows need is asked for early.
+void Stepper::fetchAhead(size_t index) const {
+  constexpr size_t far = 24, near = 12;
+  if (index + far < seen.size()) {
+    const Seen &next = seen[index + far];
+    torch.prefetch(next.param + 1);
+    torch.prefetch(next.impl);
+    torch.prefetch(next.grad);
+  }
+  if (index + near < seen.size())
+    torch.prefetchParts(seen[index + near].impl);
 }
 
 void Stepper::mark(Row &row, void *address, bool present) {
@@ -212,73 +233,64 @@ void Stepper::put(size_t index, uint64_t address) {
 /// Gradients that are kept cannot have been replaced by others at the same
 /// place, so comparing pointers is exact. True if all are as they were.
 bool Stepper::scanKept() {
-  for (Row &row : rows) {
-    void *impl = torch.implOf(row.param.ptr());
-    if (impl != row.impl || torch.storageOf(impl) != row.storage)
+  for (size_t i = 0; i < seen.size(); ++i) {
+    fetchAhead(i);
+    const Seen &row = seen[i];
+    if (isMoved(row))
       return false;
-    void *grad = torch.gradOf(impl);
+    void *grad = Torch::implOf(torch.gradOf(row.impl));
     if (grad != row.grad ||
         (grad != torch.none && torch.storageOf(grad) != row.gradMemory))
       return false;
   }
   // Strides and offsets within the same storage hardly ever change: a few
   // parameters are looked at in turn.
-  for (int i = 0; i < 2 && !rows.empty(); ++i) {
-    Row &row = rows[turn++ % rows.size()];
-    nb::dlpack::dltensor look;
-    if (!torch.look(row.param.ptr(), look) || look.data != row.address ||
-        !fits(row, look))
+  for (int i = 0; i < 2 && !rows.empty(); ++i)
+    if (!isInPlace(turn++ % rows.size()))
       return false;
-  }
   return true;
 }
 
-/// Looks at everything. False if Python must act first.
-bool Stepper::scanAll(std::vector<size_t> &moved, std::vector<size_t> &odd) {
+/// Looks at everything, and lists what Python must deal with.
+void Stepper::scanAll(std::vector<size_t> &moved, std::vector<size_t> &odd) {
   for (size_t i = 0; i < rows.size(); ++i) {
+    fetchAhead(i);
     Row &row = rows[i];
-    if (isMoved(row)) {
+    Seen &now = seen[i];
+    if (isMoved(now)) {
       moved.push_back(i);
       continue;
     }
     if (row.resolved)
       continue;
-    row.grad = torch.gradOf(row.impl);
-    if (row.grad == torch.none) {
+    TensorHandle grad = torch.gradOf(now.impl);
+    now.grad = Torch::implOf(grad);
+    if (now.grad == torch.none) {
       mark(row, nullptr, false);
       continue;
     }
-    nb::object grad =
-        nb::steal(PyObject_GetAttr(row.param.ptr(), gradName.ptr()));
-    if (!grad.is_valid())
-      throw nb::python_error();
-    nb::dlpack::dltensor look;
-    if (!torch.look(grad.ptr(), look) || !fits(row, look)) {
+    TensorLook look;
+    if (!torch.look(grad, look) || !fits(row, look)) {
       odd.push_back(i);
       continue;
     }
-    row.gradMemory = torch.storageOf(row.grad);
-    mark(row, static_cast<char *>(look.data) + look.byte_offset, true);
+    now.gradMemory = torch.storageOf(now.grad);
+    mark(row, look.address, true);
   }
   for (const nb::object &param : idle)
-    if (torch.gradOf(torch.implOf(param.ptr())) != torch.none) {
+    if (Torch::implOf(torch.gradOf(torch.implOf(param.ptr()))) != torch.none) {
       moved.push_back(rows.size()); // somebody is missing
       break;
     }
-  for (int i = 0; i < 4 && moved.empty() && !rows.empty(); ++i) {
-    size_t at = turn++ % rows.size();
-    nb::dlpack::dltensor look;
-    if (!torch.look(rows[at].param.ptr(), look) ||
-        look.data != rows[at].address || !fits(rows[at], look))
+  for (int i = 0; i < 4 && moved.empty() && !rows.empty(); ++i)
+    if (size_t at = turn++ % rows.size(); !isInPlace(at))
       moved.push_back(at);
-  }
-  return moved.empty() && odd.empty();
 }
 
 void Stepper::keepGradients() {
-  for (Row &row : rows)
-    if (row.grad != torch.none)
-      row.held = nb::steal(PyObject_GetAttr(row.param.ptr(), gradName.ptr()));
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (seen[i].grad != torch.none)
+      rows[i].held = nb::steal(PyObject_GetAttr(seen[i].param, gradName.ptr()));
   kept = true;
 }
 
@@ -329,9 +341,12 @@ nb::object Stepper::run(uint64_t stream) {
     return dfa_rt_optimizer_run(optimizer.get(), entry, toPointer(stream));
   }));
   bool plain = true;
-  for (Row &row : rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + 12 < rows.size())
+      torch.prefetchParts(seen[i + 12].impl);
+    Row &row = rows[i];
     if (classes[row.cls].present[row.segment])
-      torch.bump(row.impl);
+      torch.bump(seen[i].impl);
     plain &= !row.resolved;
     row.resolved = false;
   }
@@ -339,11 +354,9 @@ nb::object Stepper::run(uint64_t stream) {
     return nb::none();
   // Who finds the very gradient of the step before in place keeps them all:
   // it is a loop that writes gradients where they are.
-  Row &row = rows[smallest];
-  nb::object grad =
-      row.grad == torch.none
-          ? nb::none()
-          : nb::steal(PyObject_GetAttr(row.param.ptr(), gradName.ptr()));
+  nb::object grad = nb::none();
+  if (seen[smallest].grad != torch.none)
+    grad = nb::steal(PyObject_GetAttr(seen[smallest].param, gradName.ptr()));
   if (plain && !grad.is_none() && grad.is(sample))
     keepGradients();
   sample = grad;
@@ -351,10 +364,7 @@ nb::object Stepper::run(uint64_t stream) {
 }
 
 void dfa::python::addSteppers(nb::module_ &module) {
-  module.def("can_read_fast", [] {
-    const Torch &torch = Torch::get();
-    return torch.looks && torch.probes;
-  });
+  module.def("can_read_fast", [] { return Torch::get().works; });
   nb::class_<Stepper>(module, "Stepper")
       .def(nb::init<const Optimizer &, int64_t, nb::list, nb::list,
                     const std::vector<int64_t> &, const std::vector<int64_t> &,

@@ -9,55 +9,84 @@
 
 #include "Core.h"
 
-#include <nanobind/ndarray.h>
-
 namespace dfa::python {
 
-/// Reading `.grad` of a tensor in Python costs some 60 ns, too much for ten
-/// thousand parameters a step. A tensor's C++ object is one word of the Python
-/// object, and two functions that torch exports read its gradient and count a
-/// write to it. Where those are, is tried on tensors whose answers Python
-/// knows; if any answer differs, `probes` is false and nothing of it is used.
+/// A tensor of torch as torch's C interface takes it: the place of one word,
+/// the C++ object. It is in a Python object, or in another tensor.
+using TensorHandle = const void *;
+
+/// What a tensor looks like. The lists are torch's, and valid as long as the
+/// tensor is not changed.
+struct TensorLook {
+  void *address = nullptr;
+  int64_t dims = 0;
+  const int64_t *shape = nullptr, *strides = nullptr;
+  int32_t dtype = 0, deviceType = 0, deviceIndex = 0; // torch's numbers
+};
+
+/// Reading `.grad` of a tensor in Python makes an object and costs some 100 ns,
+/// too much for ten thousand parameters a step. A tensor's C++ object is one
+/// word of the Python object, two functions that torch exports read its
+/// gradient and count a write to it, and torch's C interface says the rest.
+/// Where the word is, and whether the functions do what they should, is tried
+/// on tensors whose answers Python knows; if any answer differs, `works` is
+/// false and nothing here may be used.
 class Torch {
 public:
   /// The one of the process. Throws if torch cannot be imported.
   static const Torch &get();
 
-  /// Whether `look` works: DLPack's exchange table, torch 2.10 or later.
-  bool looks = false;
-  /// Whether the functions below `look` work.
-  bool probes = false;
+  bool works = false;
 
-  /// Address, shape, strides and dtype; false for what DLPack cannot say. The
-  /// pointers in `tensor` are valid as long as the object is not changed.
-  bool look(PyObject *object, nb::dlpack::dltensor &tensor) const {
-    if (fromObject(object, &tensor) == 0)
-      return true;
-    PyErr_Clear();
-    return false;
+  TensorHandle handleOf(PyObject *object) const {
+    return reinterpret_cast<void *const *>(object) + implAt;
   }
-
   void *implOf(PyObject *object) const { return load(object, implAt); }
   void *storageOf(void *impl) const { return load(impl, storageAt); }
-  /// The C++ object of a gradient, or `none`.
-  void *gradOf(void *impl) const { return *gradient(impl); }
+  /// The gradient of a tensor, by its C++ object; its object may be `none`.
+  TensorHandle gradOf(void *impl) const { return gradient(impl); }
+  static void *implOf(TensorHandle handle) {
+    return *static_cast<void *const *>(handle);
+  }
   /// Counts a write to a tensor, for autograd.
   void bump(void *impl) const { count(&impl); }
+  /// How often autograd saw a write to a tensor.
+  int64_t versionOf(PyObject *object) const {
+    return version(handleOf(object));
+  }
+  /// False if the tensor is not dense.
+  bool look(TensorHandle handle, TensorLook &result) const;
+
+  /// Asks for what the calls above will read of a tensor. Any address will do.
+  void prefetch(const void *impl) const { __builtin_prefetch(impl); }
+  /// The same for what the object, by now near, points to.
+  void prefetchParts(void *impl) const {
+    for (size_t word = 1; word <= 3; ++word)
+      __builtin_prefetch(load(impl, storageAt + word));
+  }
 
   void *none = nullptr;
 
 private:
   Torch();
-  void findTable(nb::module_ &torch);
-  void tryProbes(nb::module_ &torch);
+  bool findFunctions();
+  bool tryRound(nb::module_ &torch, int round);
   static void *load(const void *object, size_t word) {
     return static_cast<void *const *>(object)[word];
   }
 
-  int (*fromObject)(void *, nb::dlpack::dltensor *) = nullptr;
-  void *const *(*gradient)(const void *) = nullptr; // TensorImpl::grad
-  void (*count)(void *const *) = nullptr; // autograd::impl::bump_version
-  size_t implAt = 0, storageAt = 0;       // words
+  using Get32 = int32_t (*)(TensorHandle, int32_t *);
+  using Get64 = int32_t (*)(TensorHandle, int64_t *);
+  using GetList = int32_t (*)(TensorHandle, const int64_t **);
+  Get32 dtypeOf = nullptr, deviceTypeOf = nullptr, deviceIndexOf = nullptr,
+        layoutOf = nullptr;
+  Get64 dimsOf = nullptr;
+  GetList shapeOf = nullptr, stridesOf = nullptr;
+  int32_t (*dataOf)(TensorHandle, void **) = nullptr;
+  TensorHandle (*gradient)(const void *) = nullptr; // TensorImpl::grad
+  void (*count)(void *const *) = nullptr;     // autograd::impl::bump_version
+  int64_t (*version)(TensorHandle) = nullptr; // TensorBase::_version
+  size_t implAt = 0, storageAt = 0;           // words
 };
 
 } // namespace dfa::python

@@ -82,7 +82,7 @@ class Stepping:
     def _note_live(self, index: int) -> None:
         """Remembers groups whose tensors must be read in every step."""
         group = self.param_groups[index]
-        values = [group.get("lr"), *group.get("betas", ())]
+        values = (group.get("lr"), *group.get("betas", ()), *self._hyper(group))
         live = {*self._live} - {index}
         if any(isinstance(value, Tensor) for value in values):
             live.add(index)

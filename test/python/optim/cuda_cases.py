@@ -56,8 +56,9 @@ def follow(model: nn.Module, exact: list[nn.Parameter], reference: Any) -> None:
 
 def compare(params: Any, exact: list[nn.Parameter], rtol: float) -> None:
     for param, copy in zip(params, exact, strict=True):
-        error = (param.detach().double() - copy.detach().double()).abs()
-        scale = copy.detach().double().abs().clamp(min=1e-2)
+        error = param.detach().double().cpu()
+        error = (error - copy.detach().double().cpu()).abs()
+        scale = copy.detach().double().cpu().abs().clamp(min=1e-2)
         assert (error / scale).max() <= rtol, (error / scale).max()
 
 

@@ -53,7 +53,12 @@ def open_example() -> str:
     from dfa.optim.steptext import ClassSpec, update_step
 
     spec = ClassSpec(ADAMW, "f32", "f32", "none", ("f32", "f32"))
-    return update_step([spec], check=True).replace("tensor<1x", "tensor<4x")
+    text = update_step([spec], check=True).replace("tensor<1x", "tensor<4x")
+    group = (
+        "  dfa.group 0 {lr = 1.0e-3, beta1 = 0.9, beta2 = 0.999, eps = 1.0e-8, "
+        "weight_decay = 1.0e-2}\n"
+    )
+    return text.replace("  dfa.param", group + "  dfa.param", 1)
 
 
 def test_work_is_on_the_current_stream() -> None:
@@ -239,7 +244,8 @@ def test_two_gpus_beside_ddp(ranks, scaler: str, options) -> None:
         "channels_last": True,
         "options": options,
         "scaler": scaler,
-        "clip": 1.0,
+        # Clipping goes after unscaling, so not with the implicit spelling.
+        "clip": None if scaler == "step" else 1.0,
     }
     bound = 3e-2 if "grad_sync_dtype" in options else 1e-4
     assert max(ranks(2, train_beside_ddp, case)) < bound
