@@ -56,6 +56,7 @@ class Step:
         orders=None,
         accumulate=None,
         forget=True,
+        presence=False,
     ):
         self.shapes = shapes
         self.states = STATES[rule] if states is None else list(states)
@@ -244,14 +245,18 @@ class Step:
             f'{n}: {t} {{dfa.role = "{r}"}}' for n, t, r in arguments
         )
         gives = ", ".join(f'{t} {{dfa.role = "{r}"}}' for _, t, r in results)
-        fields = ""
+        fields = []
+        if presence:
+            axes = ", ".join(f'"{axis}"' for axis in self.mesh)
+            fields.append(f"dfa.presence = [{axes}]")
         if control:
             pairs = ", ".join(
                 f"{k} = {v} : i32" if isinstance(v, int) else f"{k} = {v:.17e}"
                 for k, v in control.items()
             )
-            fields = f" attributes {{dfa.control = {{{pairs}}}}}"
-        lines.append(f"func.func @step({takes}) -> ({gives}){fields} {{")
+            fields.append(f"dfa.control = {{{pairs}}}")
+        more = f" attributes {{{', '.join(fields)}}}" if fields else ""
+        lines.append(f"func.func @step({takes}) -> ({gives}){more} {{")
         lines += [f"  {line}" for line in body]
         names = ", ".join(n for n, _, _ in results)
         kinds = ", ".join(t for _, t, _ in results)
