@@ -130,6 +130,24 @@ Culprit findDifferent(const std::vector<PeerView> &peers, const Stuck &stuck) {
   return {};
 }
 
+/// Nobody is left who could be late or dead.
+Culprit findNobody(const std::vector<PeerView> &peers, const Stuck &stuck) {
+  const PeerView *first = nullptr;
+  for (const PeerView &peer : peers) {
+    if (!peer.member)
+      continue;
+    if (!peer.seen || peer.heartbeat.state != State::Stuck ||
+        peer.heartbeat.begun != stuck.number)
+      return {};
+    if (!first)
+      first = &peer;
+  }
+  if (!first)
+    return {};
+  return {-1, format("the transport failed on all ranks; rank %d saw: %s",
+                     first->rank, first->heartbeat.text.c_str())};
+}
+
 } // namespace
 
 Culprit findCulprit(const std::vector<PeerView> &peers, const Stuck &stuck) {
@@ -144,6 +162,8 @@ Culprit findCulprit(const std::vector<PeerView> &peers, const Stuck &stuck) {
     culprit = findDifferent(peers, stuck);
   if (culprit.rank < 0 && stuck.timedOut)
     culprit = findLate(peers, stuck);
+  if (culprit.rank < 0 && stuck.transportSays)
+    culprit = findNobody(peers, stuck);
   return culprit;
 }
 

@@ -18,6 +18,7 @@ struct Heartbeat {
   enum class State : char {
     Running = 'r',
     Failed = 'f',   ///< by an error of its own; `text` says which
+    Stuck = 's',    ///< its transport failed, as `text` says; looks for whom
     Informed = 'i', ///< knows the verdict and gives up: not a culprit
     Closed = 'c',   ///< left in good order
   };
@@ -48,7 +49,8 @@ struct PeerView {
 struct Stuck {
   uint64_t number = 0;
   std::string what;
-  bool timedOut = false; ///< lateness counts as evidence only then
+  bool timedOut = false;      ///< lateness counts as evidence only then
+  bool transportSays = false; ///< it failed here too, not only ran out of time
 };
 
 /// Who is to blame, and why.
@@ -59,7 +61,8 @@ struct Culprit {
 
 /// Weighs the evidence, strongest first: a process that vanished, one that
 /// reported an error, one that fell silent, one that left, one that does
-/// something else, one that is late.
+/// something else, one that is late. If the transport failed on all ranks, none
+/// of them is to blame: then there is a reason and no rank.
 Culprit findCulprit(const std::vector<PeerView> &peers, const Stuck &stuck);
 
 } // namespace dfa::rt

@@ -66,7 +66,12 @@ private:
   void adopt(const CollectiveFailure &verdict);
   void waitForOthers();
   bool known() { return hasVerdict.load(std::memory_order_acquire); }
-  Culprit judge(uint64_t number, bool timedOut);
+  Culprit judge(uint64_t number, bool timedOut, bool transportSays = false);
+  /// Whether this rank still looks for a culprit. Under the mutex.
+  bool searches() const {
+    return state == Heartbeat::State::Running ||
+           state == Heartbeat::State::Stuck;
+  }
   CollectiveFailure failureOf(uint64_t number, const Culprit &culprit);
 
   WatchdogOptions options;
@@ -132,7 +137,7 @@ WatchdogImpl::~WatchdogImpl() {
   {
     std::lock_guard<std::mutex> guard(mutex);
     stopping = true;
-    if (state == Heartbeat::State::Running)
+    if (searches())
       state = Heartbeat::State::Closed;
   }
   wakeUp.notify_all();
@@ -281,11 +286,13 @@ Status WatchdogImpl::scan(const CollectiveInfo &info,
   return Status();
 }
 
-Culprit WatchdogImpl::judge(uint64_t number, bool timedOut) {
+Culprit WatchdogImpl::judge(uint64_t number, bool timedOut,
+                            bool transportSays) {
   CollectiveInfo info;
   Stuck stuck;
   stuck.number = number;
   stuck.timedOut = timedOut;
+  stuck.transportSays = transportSays;
   if (log.lookup(number, info))
     stuck.what = info.str() + format(", %" PRId64 " bytes", info.bytes);
   std::vector<PeerView> peers;
@@ -342,7 +349,7 @@ void WatchdogImpl::adopt(const CollectiveFailure &found) {
     if (known())
       return;
     verdict = found;
-    if (state == Heartbeat::State::Running)
+    if (searches())
       state = Heartbeat::State::Informed;
     hasVerdict.store(true, std::memory_order_release);
   }
@@ -360,7 +367,8 @@ void WatchdogImpl::waitForOthers() {
       return;
     bool all = std::all_of(peers.begin(), peers.end(), [](const PeerView &p) {
       return p.lostOrder >= 0 || p.silent ||
-             (p.seen && p.heartbeat.state != Heartbeat::State::Running);
+             (p.seen && p.heartbeat.state != Heartbeat::State::Running &&
+              p.heartbeat.state != Heartbeat::State::Stuck);
     });
     if (all)
       return;
@@ -374,9 +382,21 @@ Status WatchdogImpl::explain(uint64_t number, const std::string &transport,
       Clock::now() + options.stale + options.interval * 3;
   Milliseconds pause =
       std::min<Milliseconds>(options.interval, Milliseconds(50));
+  bool transportSays = !timedOut && !transport.empty();
+  if (transportSays && !known()) {
+    {
+      std::lock_guard<std::mutex> guard(mutex);
+      if (state == Heartbeat::State::Running) {
+        state = Heartbeat::State::Stuck;
+        stateText = transport;
+      }
+    }
+    // If all ranks say so, nobody waits for evidence of a death.
+    (void)publish();
+  }
   while (!known()) {
     bool last = Clock::now() >= patience;
-    Culprit culprit = judge(number, timedOut || last);
+    Culprit culprit = judge(number, timedOut || last, transportSays);
     if (culprit.rank < 0 && last)
       culprit.reason = "the transport failed, and no rank is to blame";
     if (!culprit.reason.empty()) {

@@ -130,15 +130,17 @@ public:
 
   Status createEvent(Event &event) override {
     ++allocations;
-    event.handle = new CpuEvent();
+    event.handle = new SharedEvent(std::make_shared<CpuEvent>());
     return Status();
   }
   Status createTimer(Event &event) override {
     ++allocations;
-    event.handle = new CpuEvent(/*timed=*/true);
+    event.handle = new SharedEvent(std::make_shared<CpuEvent>(/*timed=*/true));
     return Status();
   }
-  void destroyEvent(Event event) override { delete counter(event); }
+  void destroyEvent(Event event) override {
+    delete static_cast<SharedEvent *>(event.handle);
+  }
 
   Status record(Event event, Stream stream) override {
     CpuEvent *target = counter(event);
@@ -152,7 +154,7 @@ public:
       return Status();
     }
     return from->push(
-        [=] {
+        [target = shared(event), number, from] {
           target->complete(number, from->state());
           return Status();
         },
@@ -176,7 +178,8 @@ public:
     uint64_t number = source->announced();
     if (!to)
       return source->await(number);
-    return to->push([=] { return source->await(number); });
+    return to->push(
+        [source = shared(event), number] { return source->await(number); });
   }
 
   Status synchronizeEvent(Event event) override {
@@ -339,9 +342,13 @@ private:
   static CpuStream *queue(Stream stream) {
     return static_cast<CpuStream *>(stream.handle);
   }
-  static CpuEvent *counter(Event event) {
-    return static_cast<CpuEvent *>(event.handle);
+  /// Tasks that are queued keep the events that they use: a failed step is
+  /// taken down without waiting for them.
+  using SharedEvent = std::shared_ptr<CpuEvent>;
+  static SharedEvent shared(Event event) {
+    return *static_cast<SharedEvent *>(event.handle);
   }
+  static CpuEvent *counter(Event event) { return shared(event).get(); }
 
   // Makes a stream record into `graph`, as a wait for one of its events does.
   static Status join(CpuStream *stream, CpuGraph *graph) {

@@ -56,6 +56,29 @@ TEST(Culprit, NobodyWithoutEvidence) {
   EXPECT_EQ(findCulprit({peer(0), peer(2, 5, 5)}, kStuck).rank, -1);
 }
 
+// A transport that failed everywhere is nobody's fault, and known at once.
+TEST(Culprit, NobodyWhereAllTransportsFailed) {
+  Stuck stuck = kStuck;
+  stuck.transportSays = true;
+  std::vector<PeerView> peers = {peer(0, 7, 6, State::Stuck),
+                                 peer(2, 7, 6, State::Stuck)};
+  peers[0].heartbeat.text = "connection refused";
+  Culprit culprit = findCulprit(peers, stuck);
+  EXPECT_EQ(culprit.rank, -1);
+  EXPECT_EQ(culprit.reason,
+            "the transport failed on all ranks; rank 0 saw: connection "
+            "refused");
+  // One that has not said so may be the dead one.
+  peers[1].heartbeat.state = State::Running;
+  EXPECT_EQ(findCulprit(peers, stuck).reason, "");
+  peers[1] = peer(2, 6, 6, State::Stuck);
+  EXPECT_EQ(findCulprit(peers, stuck).reason, "");
+  peers[1].member = false;
+  EXPECT_NE(findCulprit(peers, stuck).reason, "");
+  peers[1].lostOrder = 0;
+  EXPECT_EQ(findCulprit(peers, stuck).rank, 2);
+}
+
 TEST(Culprit, FirstDeathWins) {
   std::vector<PeerView> peers = {peer(0), peer(1), peer(2), peer(3)};
   peers[1].lostOrder = 1;

@@ -323,6 +323,65 @@ TEST(Peer, ThatFailsByItselfIsNamedAtOnceWithItsReason) {
   }
 }
 
+/// A store in which the addresses of pairs get lost.
+class LossyStore : public Store {
+public:
+  explicit LossyStore(std::shared_ptr<Store> store) : store(std::move(store)) {}
+  Status set(const std::string &key, const std::string &value) override {
+    bool lost = key.find("/pairs/") != std::string::npos;
+    return store->set(key, lost ? "" : value);
+  }
+  Status get(const std::string &key, std::string &value,
+             Milliseconds timeout) override {
+    return store->get(key, value, timeout);
+  }
+  Status tryGet(const std::string &key, std::string &value,
+                bool &found) override {
+    return store->tryGet(key, value, found);
+  }
+  Status add(const std::string &key, int64_t delta, int64_t &sum) override {
+    return store->add(key, delta, sum);
+  }
+  Status clone(std::unique_ptr<Store> &copy) override {
+    std::unique_ptr<Store> inner;
+    Status status = store->clone(inner);
+    copy = std::make_unique<LossyStore>(std::move(inner));
+    return status;
+  }
+  Status lostRanks(std::vector<int> &ranks) override {
+    return store->lostRanks(ranks);
+  }
+  int servedBy() const override { return store->servedBy(); }
+  std::string name() const override { return store->name(); }
+
+private:
+  std::shared_ptr<Store> store;
+};
+
+// With the default timeout a wait for evidence of a death takes 33 s.
+TEST(Peer, NobodyIsWaitedForWhereAllFailToConnect) {
+  World world = World::tcp(3, {{"shard", 3}});
+  world.timeoutSeconds = 300;
+  Processes processes(3, [&](int rank, const Processes::Report &report) {
+    Rank joined;
+    Status status = openWorldStore(world, rank, joined.store);
+    joined.store = std::make_shared<LossyStore>(joined.store);
+    if (status.ok())
+      status = join(world, rank, joined);
+    report(status.str());
+    return status.ok() ? 0 : 7;
+  });
+  std::vector<ChildResult> results = processes.wait(40);
+  for (const ChildResult &result : results) {
+    EXPECT_EQ(result.code, 7) << result.report;
+    EXPECT_LT(result.seconds, 10) << result.report;
+    EXPECT_TRUE(contains(result.report, "the transport failed on all ranks"))
+        << result.report;
+    EXPECT_TRUE(contains(result.report, "published no address"));
+    EXPECT_TRUE(contains(result.report, "connect"));
+  }
+}
+
 // The server of the store is a rank like any other: if it is the one to fail,
 // its reason must outlive it.
 TEST(Peer, ThatServesTheStoreAndFailsIsNamedWithItsReason) {

@@ -138,6 +138,54 @@ TEST_F(Cpu, FailureSticksAndTravelsThroughEvents) {
   device->destroyStream(stream);
 }
 
+// A step that failed is taken down while its tasks are still queued.
+TEST_F(Cpu, EventsMayGoBeforeTheyAreReached) {
+  Stream first;
+  Stream second;
+  Stream third;
+  for (Stream *stream : {&first, &second, &third})
+    ok(device->createStream(*stream));
+  std::atomic<bool> openFirst{false}, openSecond{false}, passed{false};
+  auto blockUntil = [&](Stream stream, std::atomic<bool> &open) {
+    ok(device->enqueueHost(
+        [&open] {
+          while (!open)
+            std::this_thread::yield();
+          return Status();
+        },
+        stream));
+  };
+  Event gone;
+  ok(device->createEvent(gone));
+  blockUntil(first, openFirst);
+  ok(device->record(gone, first));
+  ok(device->wait(third, gone));
+  device->destroyEvent(gone);
+  // Most likely in the memory of the other.
+  Event event;
+  ok(device->createEvent(event));
+  blockUntil(second, openSecond);
+  ok(device->record(event, second));
+  openFirst = true;
+  ok(device->synchronize(first));
+  ok(device->synchronize(third));
+  ok(device->wait(third, event));
+  ok(device->enqueueHost(
+      [&] {
+        passed = true;
+        return Status();
+      },
+      third));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(passed);
+  openSecond = true;
+  ok(device->synchronize(third));
+  EXPECT_TRUE(passed);
+  device->destroyEvent(event);
+  for (Stream stream : {first, second, third})
+    device->destroyStream(stream);
+}
+
 TEST_F(Cpu, Copy2DMovesColumns) {
   std::vector<uint32_t> wide(12);
   std::vector<uint32_t> narrow = {1, 2, 3};
