@@ -8,6 +8,7 @@
 import contextlib
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import time
@@ -27,10 +28,19 @@ LAUNCHER = (
 
 
 def free_port():
-    """Returns a TCP port that is free now, as is the one behind it (int)."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    """Returns a TCP port (int) that is free now, as is the one behind it.
+
+    Both lie below the range from which connections take their own ports.
+    """
+    while True:
+        port = random.randrange(10000, 32000)
+        with socket.socket() as first, socket.socket() as second:
+            try:
+                first.bind(("127.0.0.1", port))
+                second.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
 
 
 def environment(**variables):
