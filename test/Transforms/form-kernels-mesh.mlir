@@ -20,11 +20,13 @@ dfa.layout @l on @dp {
 // CHECK-NEXT: dfa.entry reduce {
 // CHECK-NEXT: dfa.record "[[E0:.*]]" on compute
 // CHECK-NEXT: dfa.wait "[[E0]]" on comm
+// CHECK-NEXT: dfa.for_each_bucket @w {
 // CHECK-NEXT: dfa.collective reduce_scatter over "shard" class @w "grad" to "grad" reduce sum order any acc 0 accs 0
 // CHECK-NEXT: dfa.collective all_reduce over "replicate" class @w "grad" to "grad" reduce sum order rank acc 0 accs 0
 // CHECK-NEXT: dfa.record "[[E1:.*]]" on comm
 // CHECK-NEXT: dfa.wait "[[E1]]" on compute
 // CHECK-NEXT: dfa.launch_elements @reduce_w on @w over atoms acc 0
+// CHECK-NEXT: }
 // CHECK-NEXT: }
 // CHECK-NEXT: dfa.entry finish {
 // CHECK-NEXT: dfa.upload "segments"
@@ -85,7 +87,9 @@ dfa.layout @l on @dp {
 }
 // CHECK-LABEL: module {
 // CHECK: dfa.entry reduce {
-// CHECK: dfa.collective all_reduce over "replicate" class @w "grad" to "grad"
+// CHECK: dfa.for_each_bucket @w {
+// CHECK-NEXT: dfa.collective all_reduce over "replicate" class @w "grad" to "grad"
+// CHECK-NEXT: }
 // CHECK-NEXT: dfa.record
 // CHECK-NEXT: dfa.wait
 // CHECK-NEXT: }
@@ -126,8 +130,10 @@ dfa.layout @l on @dp {
 }
 // CHECK-LABEL: module {
 // CHECK: dfa.entry reduce {
-// CHECK: dfa.collective reduce_scatter over "shard" class @b
+// CHECK: dfa.for_each_bucket @a {
 // CHECK-NEXT: dfa.collective reduce_scatter over "shard" class @a
+// CHECK: dfa.for_each_bucket @b {
+// CHECK-NEXT: dfa.collective reduce_scatter over "shard" class @b
 // CHECK: dfa.entry finish {
 // CHECK: dfa.for_each_bucket @a {
 // CHECK: dfa.collective all_gather over "shard" class @a "param"
