@@ -7,6 +7,7 @@ What a rule computes is in docs/rules.md; here is only how to spell it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _MOMENTS = ("lr", "beta1", "beta2", "eps", "weight_decay")
@@ -53,6 +54,28 @@ class Rule:
         words = [mode for mode in self.modes if mode in modes]
         words = [word for word in words if word != "momentum"]
         return " {" + ", ".join(words) + "}" if words else ""
+
+    def lines(
+        self,
+        new: str,
+        grad: str,
+        outs: Sequence[str],
+        type_: str,
+        modes: frozenset[str],
+    ) -> list[str]:
+        """The op that updates ``outs``, as lines of text.
+
+        ``new`` is the name of the results; all values are of ``type_``. The
+        control block is ``%ctl``, and ``%skip`` says that nothing is done.
+        """
+        types = ", ".join([type_] * len(outs))
+        count = f":{len(outs)}" if len(outs) > 1 else ""
+        word = f" {self.word}" if self.word else ""
+        return [
+            f"{new}{count} = dfa.{self.op}{word} ins({grad} : {type_}) "
+            f"outs({', '.join(outs)} : {types}) control(%ctl) unless %skip"
+            f"{self.attributes(modes)} -> {types}"
+        ]
 
 
 _ADAM_MODES = ("amsgrad", "maximize", "no_bias_correction")

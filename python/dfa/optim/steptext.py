@@ -386,15 +386,10 @@ def _emit_rule(
         f"{scaled} = dfa.unscale {grad} by %factor : "
         f"{_flat(index, part, spec.grad)}, f32 -> {wide}"
     )
-    types = ", ".join([wide] * len(outs))
-    count = f":{len(outs)}" if len(outs) > 1 else ""
-    word = f" {spec.rule.word}" if spec.rule.word else ""
-    body.line(
-        f"{new}{count} = dfa.{spec.rule.op}{word} ins({scaled} : {wide}) "
-        f"outs({', '.join(outs)} : {types}) control(%ctl) unless %skip"
-        f"{spec.rule.attributes(spec.modes)} -> {types}"
-    )
-    values = [f"{new}#{i}" for i in range(len(outs))] if count else [new]
+    for line in spec.rule.lines(new, scaled, outs, wide, spec.modes):
+        body.line(line)
+    many = len(outs) > 1
+    values = [f"{new}#{i}" for i in range(len(outs))] if many else [new]
     _store_param(body, values[0], index, spec, part, gather)
     states = zip(spec.state_names, spec.states, values[1:], strict=True)
     for name, fmt, value in states:

@@ -184,13 +184,17 @@ class DistributedFusedAdam(Management, GradientMethods, Optimizer):
             "weight_decay": weight_decay,
             "bias_correction": bias_correction,
         }
-        Optimizer.__init__(self, params, defaults)
+        Optimizer.__init__(self, params, self._defaults(defaults))
         self.device = self._find_device(device)
         self._factors = factors.Factors(self.device)
         self._group = connect(self._mesh, self.device)
         self._constructed = True
         self._plan()
         self._broadcast_params()
+
+    def _defaults(self, adam: dict[str, Any]) -> dict[str, Any]:
+        """What groups start with; other rules have other hyper-parameters."""
+        return adam
 
     def _find_device(self, device: torch.device | str | None) -> torch.device:
         found = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dfa.optim.rules import ADAM, ADAMW
+from dfa.optim.rules import Rule
 from dfa.optim.steptext import ClassSpec
 from dfa.optim.tensors import format_of
 
@@ -47,15 +47,14 @@ class Storage:
         return format_of(wanted, "param_sync_dtype")
 
     def spec(
-        self, param: Tensor, adam_w_mode: bool, modes: frozenset[str]
+        self, param: Tensor, rule: Rule, modes: frozenset[str]
     ) -> ClassSpec:
-        """The class of a parameter.
+        """The class of a parameter that this rule updates.
 
         Raises:
             RuntimeError: remainders with parameters that are not bfloat16.
         """
         format_of(param.dtype, "parameters")
-        rule = ADAMW if adam_w_mode else ADAM
         sync = self.sync_format(param)
         own = format_of(self.dtype, "states")
         if self.store_param_remainders:

@@ -14,7 +14,6 @@ from torch import Tensor
 from dfa import _core
 from dfa.optim.distributed.buckets import Buckets, Member
 from dfa.optim.program import Instance, current_stream
-from dfa.optim.rules import ADAMW
 from dfa.optim.steptext import norm_step, update_step
 from dfa.optim.tensors import at_address
 
@@ -204,7 +203,9 @@ class ShardedEngine:
         """A row of the group table; uploaded with the next step."""
         # The runtime's table ends with the last group that has parameters.
         if group <= max((m.group for m in self.buckets.members), default=-1):
-            self.updater.set_hyper(group, ADAMW.hyper, values)
+            # One rule, or its kin: they have the same columns.
+            names = self.buckets.classes[0].rule.hyper
+            self.updater.set_hyper(group, names, values)
 
     def push(self) -> None:
         """Uploads rows that changed, for the replay of a user's capture."""

@@ -15,6 +15,7 @@ from torch.optim import Optimizer
 from dfa.optim.distributed.buckets import Buckets, Member
 from dfa.optim.distributed.engine import ShardedEngine
 from dfa.optim.fused import check_distinct
+from dfa.optim.rules import ADAM, ADAMW, Rule
 from dfa.optim.steptext import ClassSpec
 from dfa.optim.tensors import is_dense
 
@@ -88,11 +89,11 @@ class Management:
         return frozenset(modes)
 
     def _spec(self, group: dict[str, Any], param: Tensor) -> ClassSpec:
-        return self._storage.spec(
-            param,
-            group.get("adam_w_mode", self._adam_w_mode),
-            self._modes(group),
-        )
+        return self._storage.spec(param, self._rule(group), self._modes(group))
+
+    def _rule(self, group: dict[str, Any]) -> Rule:
+        """The rule of a group; those of all groups have the same columns."""
+        return ADAMW if group.get("adam_w_mode", self._adam_w_mode) else ADAM
 
     def _check_modes(self) -> None:
         for member in self._members:
@@ -321,9 +322,7 @@ class Management:
         )
         group = self.param_groups[member.group]
         member.spec = storage.spec(
-            member.param,
-            group.get("adam_w_mode", self._adam_w_mode),
-            self._modes(group),
+            member.param, self._rule(group), self._modes(group)
         )
 
     def _managed(self, param: Tensor) -> Member | None:
