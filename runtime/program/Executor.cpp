@@ -264,7 +264,7 @@ Status Executor::execute<CommandKind::launch_segments>(const Command &command,
                                          state.partialStride;
   launch.partialStride = state.partialStride;
   launch.segmentStats = own.stats;
-  launch.segmentStatsStride = static_cast<int64_t>(own.hostPresence.size());
+  launch.segmentStatsStride = program.classes[classIndex].stats;
   launch.groupStats = state.groupStats;
   return device.launch(
       kernels[command.get(Field::launch_segments_kernel)].function, launch,

@@ -205,3 +205,11 @@ def test_rules_against_torch(tmp_path, case, target):
     )
     assert found["control/norm"] == pytest.approx(norm, rel=1e-12)
     assert found["control/step"] == steps
+
+
+def test_lamb_with_many_parameters(tmp_path):
+    """Statistics of thousands of parameters stay in their table."""
+    shapes = {f"p{i}": (1 + i % 5,) for i in range(3000)}
+    hyper = {"lr": 1e-2, "beta1": 0.9, "beta2": 0.99, "eps": 1e-6}
+    step = Step(shapes, hyper | {"weight_decay": 0.1}, "lamb")
+    run(tmp_path, step, None, "--steps=2", target="cpu")
