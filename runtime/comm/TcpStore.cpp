@@ -22,8 +22,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using wire::Deadline;
 
-/// What an answer may take beyond the time asked for.
-constexpr std::chrono::seconds kAnswerTime(20);
+/// What an answer may take beyond the time asked for, at most. Less where the
+/// timeout of collectives is short: who waits for the store of a machine that
+/// cannot be reached must still be in time to say so.
+constexpr Milliseconds kAnswerTime(20000);
+constexpr Milliseconds kShortestAnswerTime(500);
 
 Deadline after(Milliseconds time) { return Clock::now() + time; }
 
@@ -61,8 +64,9 @@ wire::Socket connectTo(const addrinfo &address, Deadline deadline) {
 class TcpStore : public Store {
 public:
   TcpStore(StoreAddress address, int rank,
-           std::shared_ptr<TcpStoreServer> server)
-      : address(std::move(address)), rank(rank), server(std::move(server)) {}
+           std::shared_ptr<TcpStoreServer> server, Milliseconds answerTime)
+      : address(std::move(address)), rank(rank), server(std::move(server)),
+        answerTime(answerTime) {}
 
   ~TcpStore() override {
     if (socket.fd() < 0)
@@ -135,7 +139,7 @@ public:
 
   Status clone(std::unique_ptr<Store> &copy) override {
     std::unique_ptr<TcpStore> store =
-        std::make_unique<TcpStore>(address, rank, server);
+        std::make_unique<TcpStore>(address, rank, server, answerTime);
     DFA_RT_TRY(store->connect(after(kAnswerTime)));
     copy = std::move(store);
     return Status();
@@ -170,7 +174,8 @@ private:
   const StoreAddress address;
   const int rank;
   std::shared_ptr<TcpStoreServer> server; // rank 0 only
-  std::mutex mutex;                       // one request at a time
+  const Milliseconds answerTime;
+  std::mutex mutex; // one request at a time
   wire::Socket socket;
 };
 
@@ -228,7 +233,7 @@ Status TcpStore::ask(wire::Request kind, const std::string &key,
   appendRequest(message, kind, key, value, number);
   char head[wire::kReplyBytes];
   std::lock_guard<std::mutex> guard(mutex);
-  Deadline deadline = after(wait) + kAnswerTime;
+  Deadline deadline = after(wait) + answerTime;
   errno = ENOTCONN;
   bool done =
       socket.fd() >= 0 &&
@@ -267,8 +272,9 @@ Status openTcpStore(const StoreAddress &address, int rank, Milliseconds timeout,
         std::min(deadline, after(Milliseconds(5000))), listening, server));
     actual.port = server->port();
   }
-  std::unique_ptr<TcpStore> client =
-      std::make_unique<TcpStore>(actual, rank, server);
+  std::unique_ptr<TcpStore> client = std::make_unique<TcpStore>(
+      actual, rank, server,
+      std::clamp(timeout / 4, kShortestAnswerTime, kAnswerTime));
   DFA_RT_TRY(client->connect(deadline));
   store = std::move(client);
   return Status();
