@@ -145,7 +145,8 @@ Status CommSetImpl::makeSequenceLog() {
   if (!device || device->kind() != Device::Kind::Cuda)
     return Status();
   DFA_RT_TRY(device->allocateHost(sizeof(SequenceWords), &words));
-  DFA_RT_TRY(makeCudaWordWriters(context.writeWord, context.writeWords));
+  DFA_RT_TRY(
+      makeCudaWordWriters(*device, context.writeWord, context.writeWords));
   sequence = std::make_unique<SequenceLog>(new (words) SequenceWords());
   return Status();
 }

@@ -16,8 +16,11 @@
 namespace dfa::rt {
 
 /// Makes the writers; fails if the driver or a function of it is not there.
+/// `both` launches a kernel: as a node of a recording that costs the host a
+/// quarter of what a memory operation does.
 Status
-makeCudaWordWriters(std::function<Status(std::atomic<uint64_t> *word,
+makeCudaWordWriters(Device &device,
+                    std::function<Status(std::atomic<uint64_t> *word,
                                          uint64_t value, Stream stream)> &one,
                     std::function<Status(SequenceWords *words, uint64_t begun,
                                          uint64_t ended, Stream stream)> &both);

@@ -227,7 +227,7 @@ Status NcclCommunicator::settle(Stream stream) {
   if (!shared->unsettled || capture == 0 || capture != shared->capture)
     return Status();
   uint64_t last = std::exchange(shared->unsettled, 0);
-  return context.writeWord(&context.log->memory()->ended, last, stream);
+  return context.writeWords(context.log->memory(), last, last, stream);
 }
 
 std::unique_ptr<Communicator>

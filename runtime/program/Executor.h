@@ -94,6 +94,7 @@ private:
     double *base = nullptr; // row 0
     int64_t local = 0;      // this rank's row
     int64_t rows = 1;
+    int64_t length = 0; // f64 a row
   };
 
   template <CommandKind> Status execute(const Command &command, Frame &frame);
@@ -115,12 +116,17 @@ private:
   bool skips(int64_t classIndex, const Frame &frame) const;
   SumsRows sumsRows(const ProgramEntry &entry, int64_t acc,
                     const Command *upTo) const;
-  Status bindShared(Communicator &axis, int64_t classIndex, int64_t array,
-                    Stream stream);
+  Status bindShared(Communicator &axis, const Command &gather, Stream stream);
+  Status gatherShared(Stream stream);
   Status checkCollective(const Command &command) const;
   Transfer arrayTransfer(const Command &command, int64_t bucket) const;
   Transfer sumsTransfer(const ProgramEntry &entry,
                         const Command &command) const;
+  int64_t rowLength(const Command &command) const;
+  int64_t statsCount(int64_t classIndex, int64_t accs) const;
+  Communicator *statsAxis(const ProgramEntry &entry, int64_t classIndex) const;
+  Transfer statsTransfer(const Command &command) const;
+  Status collectStats(const Command &command, Stream on);
   Transfer presenceTransfer(const Command &command, size_t classIndex) const;
   Status transfer(const Transfer &what, const void *send, void *recv,
                   Stream on);
@@ -138,6 +144,8 @@ private:
   Device &device;
   std::vector<Communicator *> axes; // null for axes of one rank
   bool communicates = false;
+  // The gathers into memory of their transports, one an array.
+  std::vector<const Command *> sharedGathers;
   std::vector<KernelState> kernels;
   std::vector<std::vector<EventState>> events; // by name, then bucket
 };

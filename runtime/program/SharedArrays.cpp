@@ -20,16 +20,16 @@ Status Executor::bindShared(Stream stream) {
       Communicator *axis = communicator(command.get(Field::collective_axis));
       if (!axis)
         continue;
-      int64_t classIndex = command.get(Field::collective_class);
-      int64_t array = command.get(Field::collective_target);
-      DFA_RT_TRY(bindShared(*axis, classIndex, array, stream));
+      DFA_RT_TRY(bindShared(*axis, command, stream));
     }
   }
   return Status();
 }
 
-Status Executor::bindShared(Communicator &axis, int64_t classIndex,
-                            int64_t array, Stream stream) {
+Status Executor::bindShared(Communicator &axis, const Command &gather,
+                            Stream stream) {
+  int64_t classIndex = gather.get(Field::collective_class);
+  int64_t array = gather.get(Field::collective_target);
   ArrayStorage &storage = state.classes[classIndex].arrays[array];
   size_t width = sizeOf(program.classes[classIndex].arrays[array].element);
   int64_t buckets = state.tables.classes[classIndex].buckets.size();
@@ -47,6 +47,19 @@ Status Executor::bindShared(Communicator &axis, int64_t classIndex,
   for (int64_t bucket = 0; bucket < buckets; ++bucket) {
     storage.bindBucket(bucket, next);
     next += storage.bucketElements(bucket) * static_cast<int64_t>(width);
+  }
+  sharedGathers.push_back(&gather);
+  return Status();
+}
+
+// The first gather in such memory sets up engines, as other collectives set up
+// channels. The array is still all zeros, on every rank.
+Status Executor::gatherShared(Stream stream) {
+  for (const Command *gather : sharedGathers) {
+    int64_t classIndex = gather->get(Field::collective_class);
+    int64_t buckets = state.tables.classes[classIndex].buckets.size();
+    for (int64_t bucket = 0; bucket < buckets; ++bucket)
+      DFA_RT_TRY(collectArray(*gather, bucket, stream));
   }
   return Status();
 }

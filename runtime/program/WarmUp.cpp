@@ -45,6 +45,8 @@ std::vector<Transfer> Executor::lazyTransfers() const {
       int64_t classIndex = command.get(Field::collective_class);
       if (source == sumsArray) {
         add(sumsTransfer(entry, command));
+      } else if (source == statsArray) {
+        add(statsTransfer(command));
       } else if (source == presenceArray) {
         for (size_t index = 0; index < state.classes.size(); ++index)
           if (classIndex == noClass ||
@@ -86,6 +88,7 @@ Status Executor::warmUp(Stream stream) {
       DFA_RT_TRY(transfer(what, gathers ? part : whole, reduces ? part : whole,
                           stream));
     }
+    DFA_RT_TRY(gatherShared(stream));
     // After a barrier along every axis no rank is connecting any more: that
     // would also fail beside a recording of another rank of this process.
     for (Communicator *axis : axes) {
