@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dfa.optim.lamb import FusedLAMB
     from dfa.optim.lion import FusedLion
     from dfa.optim.sgd import FusedSGD
+    from dfa.rules import rule
 
 __all__ = [
     "CollectiveError",
@@ -40,6 +41,7 @@ __all__ = [
     "node_local_groups",
     "passes",
     "patch_clip_grad",
+    "rule",
 ]
 
 #: Names that need torch, and the modules that have them.
@@ -52,6 +54,7 @@ _LAZY = {
     "install_as_apex": "dfa.optim.apex",
     "node_local_groups": "dfa.optim.distributed.mesh",
     "patch_clip_grad": "dfa.optim.apex",
+    "rule": "dfa.rules",
 }
 
 
