@@ -50,12 +50,34 @@ struct ProgramKernel {
   int64_t vector = 0;
 };
 
+namespace detail {
+
+constexpr CommandKind fieldOwners[] = {
+#define DFA_RT_COMMAND_FIELD(command, field, kind, init, doc)                  \
+  CommandKind::command,
+#include "dfa-rt/program.def"
+};
+
+/// As many fields as a command has at most; those of one are consecutive.
+constexpr size_t mostFields() {
+  size_t most = 0, run = 0;
+  CommandKind last = fieldOwners[0];
+  for (CommandKind owner : fieldOwners) {
+    run = owner == last ? run + 1 : 1;
+    most = run > most ? run : most;
+    last = owner;
+  }
+  return most;
+}
+
+} // namespace detail
+
 /// One command. Each field holds an index (kernel, class, axis, array, event,
 /// word) or a number; see Schema.h for the special values.
 struct Command {
   CommandKind kind = CommandKind::launch_elements;
   int line = 0; // in the text, for messages
-  std::array<int64_t, 10> values{};
+  std::array<int64_t, detail::mostFields()> values{};
 
   int64_t get(Field field) const {
     return values[static_cast<int>(field) - commandInfo(kind).firstField];

@@ -142,6 +142,16 @@ Status ThreadCommunicator::broadcast(const void *send, void *recv,
               });
 }
 
+Status ThreadCommunicator::allocateShared(size_t bytes, void **memory) {
+  *memory = nullptr;
+  if (!shares)
+    return Status();
+  // Not zero, as that of a driver is not.
+  shared.emplace_back(bytes, char(0x7f));
+  *memory = shared.back().data();
+  return Status();
+}
+
 Status ThreadCommunicator::barrier(Stream stream) {
   return post("barrier", nullptr, 0, stream,
               [](ThreadGroup &group) { group.leave(); });

@@ -67,7 +67,12 @@ public:
 
   bool connectsLazily() const override { return lazy; }
 
+  Status allocateShared(size_t bytes, void **memory) override;
+
   bool ordered = true;
+  /// Gives memory of its own for gathers.
+  bool shares = false;
+  std::vector<std::vector<char>> shared;
   /// As NCCL: the first collective of a kind, type and count connects, which
   /// is refused in a recording.
   bool lazy = false;
