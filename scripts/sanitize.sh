@@ -56,6 +56,7 @@ for mode in "${modes[@]}"; do
   tsan)
     build build-tsan -DDFA_SANITIZE=thread -DDFA_BUILD_COMPILER=OFF
     export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1"
+    TSAN_OPTIONS+=" suppressions=$PWD/scripts/tsan-suppressions.txt"
     run ctest --test-dir build-tsan --output-on-failure -j "$jobs"
     ;;
   *)

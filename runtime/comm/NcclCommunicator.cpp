@@ -183,7 +183,7 @@ Status NcclCommunicator::launch(const char *collective, int64_t count,
                         collective, count);
   const CommContext &context = shared->context;
   DFA_RT_TRY(context.watchdog->failure());
-  std::unique_lock<std::timed_mutex> lock(shared->launching);
+  std::unique_lock<std::mutex> lock(shared->launching);
   {
     std::lock_guard<std::mutex> guard(shared->mutex);
     if (shared->aborted)
@@ -220,7 +220,7 @@ Status NcclCommunicator::launch(const char *collective, int64_t count,
 
 Status NcclCommunicator::settle(Stream stream) {
   const CommContext &context = shared->context;
-  std::lock_guard<std::timed_mutex> lock(shared->launching);
+  std::lock_guard<std::mutex> lock(shared->launching);
   uint64_t capture = 0;
   if (context.device)
     DFA_RT_TRY(context.device->captureId(stream, capture));

@@ -33,7 +33,7 @@ struct NcclShared {
   std::shared_ptr<NcclGraphCount> graphs = std::make_shared<NcclGraphCount>(0);
   /// One order of launches. A launch can block (NCCL connects lazily), so
   /// abort() waits for it only for a while.
-  std::timed_mutex launching;
+  std::mutex launching;
   std::mutex mutex; // guards the next four
   std::condition_variable changed;
   std::vector<nccl::Comm> comms;

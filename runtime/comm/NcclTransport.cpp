@@ -203,8 +203,10 @@ void NcclTransport::abort() {
   // `shared` holds the device through `enterDevice`.
   std::thread([shared = shared] {
     // It also frees what a launch that another thread is in works on.
-    std::unique_lock<std::timed_mutex> launches(shared->launching,
-                                                kLaunchPatience);
+    std::unique_lock<std::mutex> launches(shared->launching, std::defer_lock);
+    Clock::time_point deadline = Clock::now() + kLaunchPatience;
+    while (!launches.try_lock() && Clock::now() < deadline)
+      std::this_thread::sleep_for(Milliseconds(1));
     if (launches.owns_lock())
       launches.unlock();
     std::vector<nccl::Comm> comms;

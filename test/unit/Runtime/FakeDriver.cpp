@@ -16,6 +16,8 @@ namespace dfa::rt::test {
 using namespace cuda;
 
 FakeDriver *FakeDriver::current = nullptr;
+thread_local int FakeDriver::captureMode = 0;
+thread_local int FakeDriver::contextDepth = 0;
 
 int FakeDriver::enter(const char *call, bool needsContext) {
   calls.push_back(call);
@@ -40,8 +42,9 @@ static FakeStream *asStream(Handle handle) {
   return handle ? static_cast<FakeStream *>(handle) : &fake().legacy;
 }
 
-#define DFA_FAKE(call)                                                         \
-  if (int code = fake().enter(call))                                           \
+#define DFA_FAKE(...)                                                          \
+  std::lock_guard<std::recursive_mutex> guard(fake().mutex);                   \
+  if (int code = fake().enter(__VA_ARGS__))                                    \
     return code;
 
 // === Launches ===============================================================
@@ -114,8 +117,7 @@ static int primaryContext; // its address stands for the context
 static int otherContext;
 
 static ResultCode ctxPush(Handle context) {
-  if (int code = fake().enter("ctxPush", false))
-    return code;
+  DFA_FAKE("ctxPush", false)
   if (context != &primaryContext)
     fake().violations.push_back("pushes an unknown context");
   ++fake().contextDepth;
@@ -123,7 +125,7 @@ static ResultCode ctxPush(Handle context) {
 }
 
 static ResultCode ctxPop(Handle *context) {
-  fake().enter("ctxPop", false);
+  DFA_FAKE("ctxPop", false)
   *context = --fake().contextDepth ? &primaryContext : &otherContext;
   return CUDA_SUCCESS;
 }

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -75,9 +76,10 @@ public:
   double clock = 0;    // ms; every launch takes one, every copy a half
   int timers = 0;      // events with timing made so far
   int liveHandles = 0; // streams, events, modules, graphs
-  int contextDepth = 0;
   int retained = 0;
-  int captureMode = 0; // of the thread; 0: global, the default
+  // Of the thread, as in the real one. 0: global, the default.
+  static thread_local int captureMode;
+  static thread_local int contextDepth;
   int lastCaptureMode = -1;
 
   // What the tests set.
@@ -85,7 +87,9 @@ public:
   bool execute = true;                 // run kernels
   std::string jitLog;
 
-  // For the functions of the table.
+  // For the functions of the table, which a thread of the runtime's own calls
+  // too.
+  std::recursive_mutex mutex;
   int enter(const char *call, bool needsContext = true);
   void issue(FakeStream *stream, std::function<void()> work);
   std::function<void *(const char *)> kernels;
