@@ -114,7 +114,7 @@ def fma(a: Any, b: Any, c: Any) -> Value:
 
 
 def exp(x: Any) -> Value:
-    """e^x."""
+    """e^x; of elements, results that are subnormal may be rounded to normal."""
     node = _float(x)
     return Value(make("exp", node) if node.level == ELEMENT else exp64(node))
 
@@ -122,7 +122,13 @@ def exp(x: Any) -> Value:
 def log(x: Any) -> Value:
     """The natural logarithm; of 0 it is -inf, below 0 nan."""
     node = _float(x)
-    return Value(make("log", node) if node.level == ELEMENT else log64(node))
+    if node.level != ELEMENT:
+        return Value(log64(node))
+    # The op takes subnormals for the smallest normal number.
+    x = Value(node)
+    tiny = (x > 0.0) & (x < 2.0**-126)
+    whole = Value(make("log", where(tiny, x * 2.0**24, x).node))
+    return whole - where(tiny, 24.0 * math.log(2.0), 0.0)
 
 
 def tanh(x: Any) -> Value:
