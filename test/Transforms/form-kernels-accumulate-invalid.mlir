@@ -1,4 +1,5 @@
 // RUN: dfa-opt %s --dfa-generalize-rules --dfa-defer-factors --dfa-form-kernels \
+// RUN:   --split-input-file --verify-diagnostics
 
 // Accumulation after the generation changed, or to nowhere.
 
