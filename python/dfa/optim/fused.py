@@ -190,6 +190,7 @@ class FusedOptimizer(Stepping, Optimizer):
                 state["step"] = state["step"].detach().cpu().clone()
         self._engine.close()
         self._engine = None
+        self._captured = False
         self._bound = []
 
     def _make_engine(self) -> InPlaceEngine | None:
@@ -324,7 +325,13 @@ class FusedOptimizer(Stepping, Optimizer):
     # === Saving and loading ==================================================
 
     def state_dict(self) -> dict[str, Any]:
-        """A dict in torch's form; ``step`` is a float32 tensor on the CPU."""
+        """A dict in torch's form; ``step`` is a float32 tensor on the CPU.
+
+        Raises:
+            RuntimeError: the step was captured, and hyper-parameters have
+                changed that were not pushed.
+        """
+        self._check_pushed()
         return statedict.save(super().state_dict(), self.param_groups)
 
     @torch.no_grad()
@@ -338,6 +345,8 @@ class FusedOptimizer(Stepping, Optimizer):
             ValueError: groups or shapes differ; nothing has changed then.
         """
         statedict.load(self, state_dict)
+        if self._captured:
+            self.push_hyperparameters()
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickle keeps: no engine, and step counts of their own."""

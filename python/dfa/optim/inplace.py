@@ -258,6 +258,12 @@ class InPlaceEngine:
         if group < self.groups:
             self.update.set_hyper(group, self._names, values)
 
+    def is_pending(self, group: int, values: tuple[Any, ...]) -> bool:
+        """Whether a row differs from what ``set_hyper`` was last given."""
+        return group < self.groups and self.update.is_pending(
+            group, self._names, values
+        )
+
     def norm(self, kind: str = "l2", order: float | None = None) -> Instance:
         """Takes the norm and the flag of what is bound; see ``norm_step``."""
         key = kind if order is None else f"{kind} {order}"

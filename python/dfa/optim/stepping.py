@@ -27,6 +27,8 @@ class Stepping:
     _engine: InPlaceEngine | None
     #: Whether the factor of a step depends on the gradients' norm.
     _reads_norm = False
+    #: Whether a step was recorded into a graph of the user's.
+    _captured = False
 
     def _step(self) -> None:
         engine = self._engine
@@ -44,6 +46,8 @@ class Stepping:
             if engine.stepper is None or self._reads_norm:
                 self._step_slowly(engine)
                 return
+        if engine.device.type == "cuda":
+            self._watch_capture()
         if scaled or engine.scaled:
             with torch.no_grad():
                 self._take_scale(engine)
@@ -57,6 +61,32 @@ class Stepping:
             odd = engine.stepper.run(stream)
         if engine.check:
             self._watch_skips(engine)
+
+    def _watch_capture(self) -> None:
+        """Remembers captures; what replays would not see is an error."""
+        if torch.cuda.is_current_stream_capturing():
+            self._captured = True
+        else:
+            self._check_pushed()
+
+    def _check_pushed(self) -> None:
+        """Refuses hyper-parameters that no replay has seen.
+
+        A replay runs no Python: it goes on with the values that were pushed.
+
+        Raises:
+            RuntimeError: a float has changed since the step was captured, or
+                since ``push_hyperparameters``.
+        """
+        if not self._captured or self._engine is None:
+            return
+        for index, group in enumerate(self.param_groups):
+            if self._engine.is_pending(index, self._hyper(group)):
+                raise RuntimeError(
+                    f"hyper-parameters of group {index} have changed since "
+                    "the step was captured: call push_hyperparameters() after "
+                    "a change and before the replay"
+                )
 
     def _settle(
         self, changed: list[int], moved: list[int], odd: list[int]

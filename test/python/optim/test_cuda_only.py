@@ -27,7 +27,7 @@ def test_bits_of_the_cpu() -> None:
     grads = [torch.randn(4099) for _ in range(5)]
     found = []
     for device in ("cpu", "cuda"):
-        p = nn.Parameter(start.to(device))
+        p = nn.Parameter(start.clone().to(device))
         opt = FusedAdamW([p], lr=1e-2, weight_decay=0.1)
         for grad in grads:
             p.grad = grad.to(device)
@@ -203,6 +203,28 @@ def check_graph(model, opt, dtype, capturable) -> None:
     torch.cuda.synchronize()
     compare(model.parameters(), exact, 1e-4 if dtype == torch.float32 else 4e-2)
     assert int(opt.state[next(model.parameters())]["step"]) == 7
+
+
+def test_changes_that_were_not_pushed() -> None:
+    p = nn.Parameter(torch.zeros(8, device="cuda"))
+    p.grad = torch.ones_like(p)
+    opt = FusedAdamW([p], lr=0.1)
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        opt.step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        opt.step()
+    opt.param_groups[0]["lr"] = 0.2
+    graph.replay()
+    with pytest.raises(RuntimeError, match="push_hyperparameters"):
+        opt.step()
+    with pytest.raises(RuntimeError, match="group 0"):
+        opt.state_dict()
+    opt.push_hyperparameters()
+    graph.replay()
+    assert float(opt.state_dict()["state"][0]["step"]) == 3
 
 
 def test_another_device_than_the_current_one() -> None:
