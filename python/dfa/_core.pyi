@@ -369,6 +369,8 @@ class Optimizer:
     def run_bucket(
         self, entry: int, class_index: int, bucket: int, stream: int = 0
     ) -> None: ...
+    def join(self, stream: int = 0) -> None:
+        """Orders the stream behind buckets that ``run_bucket`` started."""
 
     # Control and step counts.
     def set_control(

@@ -247,7 +247,13 @@ static void addRuns(nb::class_<Optimizer> &cls) {
             self.check(dfa_rt_optimizer_run_bucket(
                 self.get(), entry, classIndex, bucket, toPointer(stream)));
           },
-          "entry"_a, "class_index"_a, "bucket"_a, "stream"_a = 0, Unlocked());
+          "entry"_a, "class_index"_a, "bucket"_a, "stream"_a = 0, Unlocked())
+      .def(
+          "join",
+          [](const Optimizer &self, uint64_t stream) {
+            self.check(dfa_rt_optimizer_join(self.get(), toPointer(stream)));
+          },
+          "stream"_a = 0, Unlocked());
 }
 
 static void addControl(nb::class_<Optimizer> &cls) {

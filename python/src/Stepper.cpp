@@ -8,8 +8,9 @@
 #include "Optimizer.h"
 #include "Torch.h"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <algorithm>
 
 using namespace dfa::python;
 
@@ -30,6 +31,7 @@ struct Seen {
   void *impl, *storage;
   void *grad = nullptr;       // its C++ object in the last step
   void *gradMemory = nullptr; // its storage
+  const uint8_t *present = nullptr;
 };
 
 struct Class {
@@ -136,6 +138,8 @@ Stepper::Stepper(const Optimizer &target, int64_t entry, nb::list params,
     // A gradient that never came needs an address all the same.
     cls.grads[row.segment] = row.look.address;
   }
+  for (size_t i = 0; i < count; ++i)
+    seen[i].present = &classes[rows[i].cls].present[rows[i].segment];
   for (nb::handle param : idleParams)
     idle.push_back(nb::borrow(param));
 }
@@ -315,7 +319,7 @@ void Stepper::upload() {
         optimizer.check(dfa_rt_optimizer_set_present(optimizer.get(), cls.index,
                                                      static_cast<int64_t>(i),
                                                      cls.wanted[i] != 0));
-    cls.present = cls.wanted;
+    std::copy(cls.wanted.begin(), cls.wanted.end(), cls.present.begin());
   }
 }
 
@@ -340,18 +344,19 @@ nb::object Stepper::run(uint64_t stream) {
   optimizer.check(unlocked([&] {
     return dfa_rt_optimizer_run(optimizer.get(), entry, toPointer(stream));
   }));
-  bool plain = true;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (i + 12 < rows.size())
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (i + 12 < seen.size())
       torch.prefetchParts(seen[i + 12].impl);
-    Row &row = rows[i];
-    if (classes[row.cls].present[row.segment])
+    if (*seen[i].present)
       torch.bump(seen[i].impl);
-    plain &= !row.resolved;
-    row.resolved = false;
   }
   if (same || rows.empty())
     return nb::none();
+  bool plain = true;
+  for (Row &row : rows) {
+    plain &= !row.resolved;
+    row.resolved = false;
+  }
   // Who finds the very gradient of the step before in place keeps them all:
   // it is a loop that writes gradients where they are.
   nb::object grad = nb::none();

@@ -54,6 +54,11 @@ public:
   int64_t versionOf(PyObject *object) const {
     return version(handleOf(object));
   }
+  /// Where its first element is; null if that cannot be said.
+  void *addressOf(PyObject *object) const {
+    void *address = nullptr;
+    return dataOf(handleOf(object), &address) == 0 ? address : nullptr;
+  }
   /// False if the tensor is not dense.
   bool look(TensorHandle handle, TensorLook &result) const;
 

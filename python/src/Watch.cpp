@@ -26,7 +26,7 @@ public:
 private:
   struct Seen {
     PyObject *tensor; // kept by the list
-    void *impl, *storage;
+    void *impl, *address;
     int64_t version;
   };
 
@@ -50,7 +50,7 @@ TensorWatch::TensorWatch(nb::list list) : torch(Torch::get()), tensors(list) {
 void TensorWatch::mark(size_t index) {
   Seen &row = seen.at(index);
   row.impl = torch.implOf(row.tensor);
-  row.storage = torch.storageOf(row.impl);
+  row.address = torch.addressOf(row.tensor);
   row.version = torch.versionOf(row.tensor);
 }
 
@@ -61,7 +61,7 @@ std::vector<size_t> TensorWatch::changed() const {
       torch.prefetchParts(seen[i + 12].impl);
     const Seen &row = seen[i];
     void *impl = torch.implOf(row.tensor);
-    if (impl != row.impl || torch.storageOf(impl) != row.storage ||
+    if (impl != row.impl || torch.addressOf(row.tensor) != row.address ||
         torch.versionOf(row.tensor) != row.version)
       found.push_back(i);
   }

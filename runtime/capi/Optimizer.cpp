@@ -196,6 +196,12 @@ dfa_rt_status_t dfa_rt_optimizer_run_bucket(dfa_rt_optimizer_t *optimizer,
   });
 }
 
+dfa_rt_status_t dfa_rt_optimizer_join(dfa_rt_optimizer_t *optimizer,
+                                      dfa_rt_stream_t stream) {
+  return with(optimizer,
+              [&](Optimizer &it) { return it.join(Stream{stream}); });
+}
+
 dfa_rt_status_t dfa_rt_optimizer_profile(dfa_rt_optimizer_t *optimizer,
                                          int64_t entry, dfa_rt_stream_t stream,
                                          dfa_rt_profile_t report,

@@ -346,6 +346,12 @@ Status Optimizer::runBucket(int64_t entry, int64_t classIndex, int64_t bucket,
   return c.device().record(c.lastWork.get(), stream);
 }
 
+Status Optimizer::join(Stream stream) {
+  uint64_t capture = 0;
+  DFA_RT_TRY(core->begin(stream, capture));
+  return core->joinBuckets(stream, capture);
+}
+
 // === Control fields and step counts =========================================
 
 Status Optimizer::setControl(std::string_view field, double value,

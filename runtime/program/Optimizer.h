@@ -77,6 +77,8 @@ public:
   /// the next `run` does.
   Status runBucket(int64_t entry, int64_t classIndex, int64_t bucket,
                    Stream stream);
+  /// Orders `stream` behind the buckets that runBucket issued.
+  Status join(Stream stream);
 
   /// Issues an entry as `run` does without replay, with timers around every
   /// command, and waits: the times of its commands in the order of issue.

@@ -144,6 +144,17 @@ class Instance:
             )
             cell.copy_(value.detach().reshape(()))
 
+    def is_pending(
+        self, group: int, names: tuple[str, ...], values: tuple[Any, ...]
+    ) -> bool:
+        """Whether ``set_hyper`` would change a value that it was given."""
+        return any(
+            not isinstance(value, Tensor)
+            and self._hyper.get((group, self.program.hyper(name)), value)
+            != value
+            for name, value in zip(names, values, strict=True)
+        )
+
     def prepare(self) -> None:
         """Allocates tables, loads code; waits until the device is ready."""
         self.optimizer.prepare(current_stream(self.device))
@@ -166,6 +177,10 @@ class Instance:
                 bucket,
                 current_stream(self.device),
             )
+
+    def join(self) -> None:
+        """Orders the current stream behind buckets that have started."""
+        self.optimizer.join(current_stream(self.device))
 
     def field(self, name: str) -> Tensor:
         """A control field as a 0-dim tensor that shares its memory."""

@@ -410,6 +410,9 @@ DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_run(dfa_rt_optimizer_t *optimizer,
 DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_run_bucket(
     dfa_rt_optimizer_t *optimizer, int64_t entry, int64_t class_index,
     int64_t bucket, dfa_rt_stream_t stream);
+/* Joins those buckets: later work of the stream comes after them. */
+DFA_RT_API dfa_rt_status_t dfa_rt_optimizer_join(dfa_rt_optimizer_t *optimizer,
+                                                 dfa_rt_stream_t stream);
 
 /* One command of a profiled run: inside of for_each_bucket, once a bucket.
  * Strings are valid during the callback. */
