@@ -216,6 +216,9 @@ def test_trace_and_plan(tmp_path):
     titles = [e.text for e in root.iter("{http://www.w3.org/2000/svg}title")]
     assert "w: 6 from 32" in titles  # 128 bytes on
     assert "b: 3 from 0" in titles
+    # Below it the streams: the bucket is reduced, updated and gathered.
+    for what in ("reduce_scatter", "update_w", "all_gather"):
+        assert titles.count(f"{what}, bucket 0") == 1
 
 
 def test_check_names_every_rank(tmp_path):

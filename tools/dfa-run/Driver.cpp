@@ -259,8 +259,8 @@ static int runCompiled(const Options &options, const run::Place &place,
   });
 }
 
-/// Draws the layout of the step.
-static int writePlan(const std::string &path, ModuleOp module) {
+/// Draws the layout and the streams of the step.
+static int writePlan(const std::string &path, ModuleOp module, bool cuda) {
   mlir::dfa::LayoutOp op = *module.getOps<mlir::dfa::LayoutOp>().begin();
   FailureOr<::dfa::layout::Plan> plan = mlir::dfa::planLayout(op);
   if (failed(plan))
@@ -269,7 +269,17 @@ static int writePlan(const std::string &path, ModuleOp module) {
   llvm::raw_fd_ostream file(path, error);
   if (error)
     return fail(run::exitWrongInput, path + ": " + error.message());
-  file << run::drawPlan(*plan);
+  OwningOpRef<ModuleOp> lowered(cast<ModuleOp>(module->clone()));
+  if (failed(run::lowerToKernels(*lowered)))
+    return run::exitWrongInput;
+  FailureOr<std::string> text = run::programText(*lowered, cuda);
+  if (failed(text))
+    return run::exitWrongInput;
+  ::dfa::rt::Result<::dfa::rt::Program> program =
+      ::dfa::rt::Program::parse(*text, "program");
+  if (!program.ok())
+    return fail(run::exitWrongInput, program.status().str());
+  file << run::drawPlan(*plan, run::schedule(*program, *plan));
   return run::exitFine;
 }
 
@@ -347,7 +357,8 @@ int run::drive(const Options &options) {
   if (!place.first() && (!compiled || options.emit == Emit::Program))
     return exitFine;
   if (!options.plan.empty() && place.first())
-    if (int code = writePlan(options.plan, *module))
+    if (int code =
+            writePlan(options.plan, *module, options.target == Target::Cuda))
       return code;
   if (options.emit == Emit::Program)
     return emitProgram(*module, options.target == Target::Cuda);

@@ -103,7 +103,9 @@ std::optional<Options> dfa::run::parseOptions(int argc, char **argv,
       "trace", cl::desc("Write a time line of the run, for trace viewers"),
       cl::value_desc("T.json"), cl::cat(category));
   static cl::opt<std::string> plan(
-      "plan", cl::desc("Draw the layout: buckets, parameters, shards"),
+      "plan",
+      cl::desc("Draw buckets, parameters, shards, and what\n"
+               "  runs on which stream"),
       cl::value_desc("P.svg"), cl::cat(category));
   static cl::opt<Emit> emit(
       "emit", cl::desc("Print instead of running"), cl::init(Emit::Nothing),
