@@ -18,7 +18,8 @@ from dfa.passes import passes
 
 if TYPE_CHECKING:
     from dfa.optim.adamw import FusedAdamW
-    from dfa.optim.apex import install_as_apex, patch_clip_grad
+    from dfa.optim.apex import install_as_apex
+    from dfa.optim.clip import patch_clip_grad
     from dfa.optim.distributed.adam import DistributedFusedAdam
     from dfa.optim.distributed.mesh import node_local_groups
     from dfa.optim.lamb import FusedLAMB
@@ -53,7 +54,7 @@ _LAZY = {
     "FusedSGD": "dfa.optim.sgd",
     "install_as_apex": "dfa.optim.apex",
     "node_local_groups": "dfa.optim.distributed.mesh",
-    "patch_clip_grad": "dfa.optim.apex",
+    "patch_clip_grad": "dfa.optim.clip",
     "rule": "dfa.rules",
 }
 

@@ -1,16 +1,14 @@
 # Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Standing in for apex, and torch's functions that clip gradients."""
+"""Standing in for apex."""
 
 from __future__ import annotations
 
-import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
-from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -55,7 +53,9 @@ class ApexDistributedFusedAdam(DistributedFusedAdam):
             if name in cls.__dict__:
                 raise TypeError(
                     f"'{cls.__name__}' overrides '{name}', an internal of "
-                    "apex's class that dfa's has not"
+                    "apex's class that dfa's has not; "
+                    "dfa.nemo.MegatronDistributedFusedAdam does what NeMo's "
+                    "subclass does"
                 )
 
 
@@ -83,8 +83,12 @@ def install_as_apex() -> None:
     """Makes ``apex.contrib.optimizers.distributed_fused_adam`` import to dfa.
 
     An installed apex keeps everything else; without one, the packages on the
-    way are made. Calling it again changes nothing.
+    way are made. NeMo's module of its subclass of that class becomes
+    ``dfa.nemo``. Calling it again changes nothing.
     """
+    from dfa import nemo
+
+    nemo.install()
     module = ModuleType(".".join(_PATH))
     module.__doc__ = "dfa.DistributedFusedAdam under the name of apex's module."
     module.DistributedFusedAdam = ApexDistributedFusedAdam
@@ -110,73 +114,3 @@ def _package(name: str, parent: ModuleType | None, last: str) -> ModuleType:
     if parent is not None:
         setattr(parent, last, found)
     return found
-
-
-# === torch.nn.utils ==========================================================
-
-_optimizers: WeakSet[DistributedFusedAdam] = WeakSet()
-
-
-def _owner(params: list[Tensor]) -> DistributedFusedAdam | None:
-    """The optimizer that manages all of these parameters.
-
-    Raises:
-        RuntimeError: it manages some of them only.
-    """
-    for optimizer in _optimizers:
-        managed = [param in optimizer._member_of for param in params]
-        if params and all(managed):
-            return optimizer
-        if any(managed):
-            raise RuntimeError(
-                "expects parameters of one dfa.DistributedFusedAdam to be "
-                "clipped apart from others"
-            )
-    return None
-
-
-def _wrap(torchs: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(torchs)
-    def clip_grad_norm_(
-        parameters: Any,
-        max_norm: float,
-        norm_type: float = 2.0,
-        error_if_nonfinite: bool = False,
-        foreach: bool | None = None,
-    ) -> Tensor:
-        if isinstance(parameters, Tensor):
-            params = [parameters]
-        else:
-            params = list(parameters)
-        optimizer = _owner(params)
-        if optimizer is None:
-            return torchs(
-                params, max_norm, norm_type, error_if_nonfinite, foreach
-            )
-        if len(params) == len(optimizer._members):
-            params = None
-        norm = optimizer.clip_grad_norm(max_norm, params, norm_type)
-        if error_if_nonfinite and not norm.isfinite():
-            raise RuntimeError(
-                f"The total norm of order {norm_type} for gradients from "
-                "`parameters` is non-finite, so it cannot be clipped"
-            )
-        return norm
-
-    clip_grad_norm_._dfa_wraps = torchs
-    return clip_grad_norm_
-
-
-def patch_clip_grad(*optimizers: DistributedFusedAdam) -> None:
-    """Reroutes ``torch.nn.utils.clip_grad_norm_`` for managed parameters.
-
-    Torch's function skips parameters whose ``.grad`` is None, and ours are in
-    buckets: it would do nothing. Calls for other parameters reach torch.
-
-    Args:
-        optimizers: whose parameters; they are kept by weak reference.
-    """
-    _optimizers.update(optimizers)
-    for module in (torch.nn.utils, torch.nn.utils.clip_grad):
-        if not hasattr(module.clip_grad_norm_, "_dfa_wraps"):
-            module.clip_grad_norm_ = _wrap(module.clip_grad_norm_)

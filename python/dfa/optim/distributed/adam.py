@@ -7,6 +7,7 @@ Gradients and norms are in gradients.py, loading and saving in checkpoint.py.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,6 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.optim import Optimizer
 
+from dfa.optim import clip
 from dfa.optim.adamw import check_adam
 from dfa.optim.distributed import checkpoint, factors
 from dfa.optim.distributed.arguments import check_storage
@@ -191,6 +193,7 @@ class DistributedFusedAdam(Management, GradientMethods, Optimizer):
         self._constructed = True
         self._plan()
         self._broadcast_params()
+        clip.alive.add(self)
 
     def _defaults(self, adam: dict[str, Any]) -> dict[str, Any]:
         """What groups start with; other rules have other hyper-parameters."""
@@ -389,6 +392,14 @@ class DistributedFusedAdam(Management, GradientMethods, Optimizer):
                 changed then.
         """
         checkpoint.load(self, state_dict)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Lets torch's scaler see through whoever replaces ``step``."""
+        if name == "step" and not hasattr(value, "__wrapped__"):
+            # torch looks for `grad_scaler` in the signature of `step`.
+            with contextlib.suppress(AttributeError, TypeError):
+                value.__wrapped__ = type(self).step.__get__(self)
+        super().__setattr__(name, value)
 
     def __deepcopy__(self, memo: Any) -> Any:
         raise TypeError("DistributedFusedAdam cannot be copied")
