@@ -179,8 +179,16 @@ TEST(Optimizer, ReplayEqualsEagerOver100Steps) {
     each->prepare();
   for (int step = 0; step < 100; ++step) {
     for (Local *each : {&eager, &replay}) {
-      each->hyper({0.01 / (1 + step), 0.9, 0.99 + 0.00005 * step, 1e-8,
-                   0.001 * (step % 7), step % 3 ? 1.0 : 0.5});
+      each->hyper({0.01 / (1 + step), 0.9 - 0.001 * (step % 5),
+                   0.99 + 0.00005 * step, 1e-8, 0.001 * (step % 7),
+                   step % 3 ? 1.0 : 0.5});
+      each->ok(each->optimizer->setControl("scale", 1 << (step % 4), Stream()));
+      if (step == 70) // a checkpoint, in place
+        for (int segment = 0; segment < 3; ++segment) {
+          for (int array : {Param, ExpAvg, ExpAvgSq})
+            each->fill(array, segment, 0.25f * (1 + array));
+          each->ok(each->optimizer->setStep(0, segment, 7, Stream()));
+        }
       for (int segment = 0; segment < 3; ++segment)
         for (int64_t index = 0; index < each->elements(segment); ++index)
           each->at(Grad, segment)[index] =
@@ -199,6 +207,7 @@ TEST(Optimizer, ReplayEqualsEagerOver100Steps) {
   }
   EXPECT_EQ(replay.control("skipped"), 1);
   EXPECT_EQ(replay.control("step"), 99);
+  EXPECT_EQ(*replay.optimizer->fetchStep(0, 1, Stream()), 7 + 100 - 70);
 }
 
 TEST(Optimizer, NothingIsAllocatedAfterPrepare) {
