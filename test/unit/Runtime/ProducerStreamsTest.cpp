@@ -22,7 +22,11 @@ namespace {
 
 constexpr int64_t elements = int64_t(1) << 20;
 constexpr int producers = 3;
+#ifdef __SANITIZE_THREAD__
+constexpr int iterations = 3; // a thread sanitizer takes minutes for all
+#else
 constexpr int iterations = 50;
+#endif
 
 class LateRank {
 public:
