@@ -21,6 +21,7 @@ struct ClassSize {
   int64_t full = 0;     // of a full array, padding included
   int64_t shard = 0;    // of a shard array
   int64_t buckets = 1;
+  int64_t segments = 0; // parameters, empty ones too
 };
 
 class CostBuilder {
@@ -86,6 +87,7 @@ LogicalResult CostBuilder::measureLayout() {
     size.shard = rows.shardElements;
     size.local = (size.elements + mesh.shard - 1) / mesh.shard;
     size.buckets = rows.bucketEnd - rows.bucketBegin;
+    size.segments = rows.sequenceEnd - rows.sequenceBegin;
     total += size.elements;
   }
   if (!plan->params().empty())
@@ -189,7 +191,13 @@ void CostBuilder::addCollective(CollectiveOp op) {
                 : op.getAxis() == "replicate" ? mesh.replicate
                                               : 1;
   double bytes = 8.0 * op.getAccs() * entry.ranks;
-  if (op.getCls()) {
+  if (op.getSource() == "stats") {
+    bytes *= static_cast<double>(sizes.lookup(*op.getCls()).segments);
+  } else if (op.getSource() == "presence") {
+    bytes = 0; // a word a parameter of every class
+    for (const auto &size : sizes)
+      bytes += 4.0 * static_cast<double>(size.second.segments);
+  } else if (op.getCls()) {
     ClassSize size = sizes.lookup(*op.getCls());
     bytes = getArrayBytes(*op.getCls(), op.getSource()) *
             (isShard(op) ? size.shard : size.full);

@@ -85,6 +85,8 @@ Status Executor::execute<CommandKind::collective>(const Command &command,
     return collectSums(command, frame, on);
   if (source == presenceArray)
     return collectPresence(command, frame, on);
+  if (source == statsArray)
+    return collectStats(command, on);
   const ClassInfo &info = state.tables.classes[classIndex];
   if (frame.bucket >= 0)
     return collectArray(command, frame.bucket, on);
@@ -198,7 +200,6 @@ Executor::SumsRows Executor::sumsRows(const ProgramEntry &entry, int64_t acc,
                                       const Command *upTo) const {
   SumsRows sums;
   sums.base = state.sums + acc * state.ranks;
-  int64_t accs = 0;
   int64_t all = 1;
   int64_t outer = 0;
   bool reached = false;
@@ -213,7 +214,7 @@ Executor::SumsRows Executor::sumsRows(const ProgramEntry &entry, int64_t acc,
         communicator(command.get(Field::collective_axis));
     if (!axis)
       continue;
-    accs = command.get(Field::collective_accs);
+    sums.length = rowLength(command);
     int64_t offset = axis->rank() * all;
     sums.local += offset;
     all *= axis->size();
@@ -223,8 +224,51 @@ Executor::SumsRows Executor::sumsRows(const ProgramEntry &entry, int64_t acc,
       outer += offset;
   }
   if (upTo)
-    sums.base += outer * accs;
+    sums.base += outer * sums.length;
   return sums;
+}
+
+// Accumulators of a rank in an exchange of sums; some there are for each group.
+int64_t Executor::rowLength(const Command &command) const {
+  int64_t groupAccs = command.get(Field::collective_group_accs);
+  return command.get(Field::collective_accs) +
+         groupAccs * (state.tables.groups - 1);
+}
+
+Transfer Executor::statsTransfer(const Command &command) const {
+  Transfer what;
+  what.axis = command.get(Field::collective_axis);
+  what.kind = CollectiveKind::AllGather;
+  what.type = DataType::F64;
+  what.count = statsCount(command.get(Field::collective_class),
+                          command.get(Field::collective_accs));
+  return what;
+}
+
+int64_t Executor::statsCount(int64_t classIndex, int64_t accs) const {
+  return state.tables.classes[classIndex].rows.segments.size() * accs;
+}
+
+// The axis over which statistics of a class's segments are exchanged; null if
+// they are not, or have no other rank.
+Communicator *Executor::statsAxis(const ProgramEntry &entry,
+                                  int64_t classIndex) const {
+  for (const Command &command : entry.commands)
+    if (command.kind == CommandKind::collective &&
+        command.get(Field::collective_source) == statsArray &&
+        command.get(Field::collective_class) == classIndex)
+      return communicator(command.get(Field::collective_axis));
+  return nullptr;
+}
+
+Status Executor::collectStats(const Command &command, Stream on) {
+  Communicator *axis = communicator(command.get(Field::collective_axis));
+  Transfer what = statsTransfer(command);
+  if (!axis || what.count == 0)
+    return Status();
+  double *all = state.classes[command.get(Field::collective_class)].stats;
+  axis->label(wordOf(command), -1);
+  return transfer(what, all + axis->rank() * what.count, all, on);
 }
 
 Transfer Executor::sumsTransfer(const ProgramEntry &entry,
@@ -234,7 +278,7 @@ Transfer Executor::sumsTransfer(const ProgramEntry &entry,
   what.axis = command.get(Field::collective_axis);
   what.kind = kindOf(command);
   what.type = DataType::F64;
-  what.count = sums.rows * command.get(Field::collective_accs);
+  what.count = sums.rows * rowLength(command);
   if (what.kind == CollectiveKind::AllReduce)
     what.reduce = reduceOf(command);
   return what;

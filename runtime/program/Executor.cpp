@@ -232,7 +232,7 @@ Status Executor::execute<CommandKind::launch_control>(const Command &command,
   if (mode != ControlMode::Whole) {
     SumsRows sums = sumsRows(program.entries[frame.entry], acc, nullptr);
     if (mode == ControlMode::Local)
-      launch.localSums = sums.base + sums.local * program.kernels[index].accs;
+      launch.localSums = sums.base + sums.local * sums.length;
     else
       launch.gathered = sums.base;
     launch.ranks = sums.rows;
@@ -266,8 +266,25 @@ Status Executor::execute<CommandKind::launch_segments>(const Command &command,
   launch.segmentStats = own.stats;
   launch.segmentStatsStride = program.classes[classIndex].stats;
   launch.groupStats = state.groupStats;
+  int64_t index = command.get(Field::launch_segments_kernel);
+  ControlMode mode = ControlMode(command.get(Field::launch_segments_mode));
+  if (mode != ControlMode::Whole) {
+    const Communicator *axis =
+        statsAxis(program.entries[frame.entry], classIndex);
+    int64_t accs = program.kernels[index].accs;
+    int64_t count = statsCount(classIndex, accs);
+    if (mode == ControlMode::Local) {
+      launch.derived = nullptr;
+      launch.segmentStats += axis ? axis->rank() * count : 0;
+      launch.segmentStatsStride = accs;
+    } else {
+      launch.partials = nullptr;
+      launch.partialStride = axis ? axis->size() : 1;
+      launch.segmentStatsStride = count;
+    }
+  }
   return device.launch(
-      kernels[command.get(Field::launch_segments_kernel)].function, launch,
+      kernels[index].function, launch,
       stream(command.get(Field::launch_segments_stream), frame));
 }
 

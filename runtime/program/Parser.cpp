@@ -333,6 +333,10 @@ private:
         value = word == "sums" ? sumsArray : presenceArray;
         return Status();
       }
+      if (word == "stats" && classIndex != noClass) {
+        value = statsArray;
+        return Status();
+      }
       if (classIndex == noClass)
         return error("expects 'sums' or 'presence' without a class, but got '" +
                      std::string(word) + "'");

@@ -73,6 +73,8 @@ static std::string valueText(const Program &program, int field, int64_t value,
   case FieldKind::Array:
     if (value == sumsArray)
       return "sums";
+    if (value == statsArray)
+      return "stats";
     if (value == presenceArray)
       return "presence";
     return program.classes[classIndex].arrays[value].name;

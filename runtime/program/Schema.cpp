@@ -75,6 +75,7 @@ struct Tables {
     case Field::launch_elements_table:
       return {"chunks", "atoms", "full"};
     case Field::launch_control_mode:
+    case Field::launch_segments_mode:
       return {"whole", "local", "gathered"};
     case Field::collective_kind:
       return {"reduce_scatter", "all_reduce", "all_gather", "broadcast"};

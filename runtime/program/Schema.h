@@ -77,6 +77,7 @@ enum class UploadTable : int64_t { Segments, Groups, Chunks };
 // Values of array fields that are not arrays of the class.
 inline constexpr int64_t sumsArray = -2;
 inline constexpr int64_t presenceArray = -3;
+inline constexpr int64_t statsArray = -4;
 // Value of a class field that holds `-`.
 inline constexpr int64_t noClass = -1;
 

@@ -64,7 +64,8 @@ void State::carve() {
   take(partials, partialStride * program.accumulators);
   take(groupStats, program.groupStats * tables.groups);
   take(atomGroups, program.groupStats ? tables.atoms.size() : 0);
-  take(sums, program.accumulators * ranks);
+  take(sums,
+       (program.accumulators + program.groupStats * tables.groups) * ranks);
   for (size_t index = 0; index < classes.size(); ++index) {
     const ProgramClass &record = program.classes[index];
     ClassState &state = classes[index];
@@ -72,7 +73,7 @@ void State::carve() {
     take(state.rows, state.hostRows.size());
     take(state.state, segments);
     take(state.derived, segments * record.derived);
-    take(state.stats, segments * record.stats);
+    take(state.stats, segments * record.stats * ranks);
     take(state.presence, segments);
     take(state.united, segments);
   }

@@ -23,7 +23,8 @@ public:
     for (const ProgramClass &record : program.classes) {
       DFA_RT_TRY(uniqueNames("array", record.arrays));
       for (const ProgramArray &array : record.arrays)
-        if (array.name == "sums" || array.name == "presence")
+        if (array.name == "sums" || array.name == "presence" ||
+            array.name == "stats")
           return error(0, "array name '" + array.name + "' is reserved");
     }
     DFA_RT_TRY(uniqueNames("kernel", program.kernels));
@@ -222,6 +223,18 @@ private:
         return error(command.line, "'presence' expects an all_reduce");
       return Status();
     }
+    if (source == statsArray) {
+      if (target != source || command.get(Field::collective_kind) !=
+                                  int64_t(CollectiveKind::AllGather))
+        return error(command.line, "'stats' expects an all_gather in place");
+      int64_t accs = command.get(Field::collective_accs);
+      if (accs < 1 || accs > program.classes[classIndex].stats)
+        return error(command.line,
+                     "'stats' expects accumulators from 1 to " +
+                         std::to_string(program.classes[classIndex].stats) +
+                         ", but got " + std::to_string(accs));
+      return Status();
+    }
     if (classIndex == noClass || target < 0)
       return error(command.line, "expects source and target to be arrays of "
                                  "one class");
@@ -262,6 +275,12 @@ private:
     int64_t accs = command.get(Field::collective_accs);
     if (command.get(Field::collective_class) != noClass)
       return error(command.line, "'sums' expects no class");
+    int64_t groupAccs = command.get(Field::collective_group_accs);
+    if (groupAccs < 0 || groupAccs > accs || groupAccs > program.groupStats)
+      return error(command.line,
+                   "expects group accumulators among those of the collective "
+                   "and of the program, but got " +
+                       std::to_string(groupAccs));
     if (accs < 1 || acc + accs > program.accumulators)
       return error(command.line, "expects accumulators from 1 to " +
                                      std::to_string(program.accumulators) +

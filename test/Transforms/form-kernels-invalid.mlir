@@ -221,26 +221,6 @@ func.func @step(%g: !f {dfa.role = "grad"}, %ctl: !dfa.control {dfa.role = "cont
 
 // -----
 
-// Of each parameter, over ranks.
-
-!full = !dfa.flat<@l, @w, full, f32>
-!f = !dfa.flat<@l, @w, shard, f32>
-dfa.mesh @dp(replicate = 2, shard = 2)
-dfa.layout @l on @dp {
-  dfa.class @w param = f32 grad = f32 master = none states = [] rule = sgd
-}
-
-func.func @step(%g: !f {dfa.role = "grad"}, %p: !f {dfa.role = "param"}, %ctl: !dfa.control {dfa.role = "control"}) -> (!f {dfa.role = "param"}) {
-  %a = dfa.norm_partial %g : !f -> !dfa.partial<l2, param>
-  %c = dfa.combine %a over ["shard"] : !dfa.partial<l2, param>
-  // expected-error @below {{expects partials of scope 'whole' over ranks; statistics of each param are not exchanged between ranks}}
-  %n = dfa.norm_finish %c : !dfa.partial<l2, param> -> !dfa.per<param, f64>
-  %u = dfa.unscale %g by %n : !f, !dfa.per<param, f64> -> !f
-  return %u : !f
-}
-
-// -----
-
 // Of groups, at two times: there is one table.
 
 !f = !dfa.flat<@l, @w, full, f32>
@@ -470,4 +450,26 @@ func.func @step(%g: !f {dfa.role = "grad"}, %p: !f {dfa.role = "param"}, %ctl: !
 func.func @step(%ctl: !dfa.control {dfa.role = "control"}) -> (!dfa.control {dfa.role = "control"}) {
   %k = dfa.step_count %ctl
   return %k : !dfa.control
+}
+
+// -----
+
+// Both norms are gathered by one collective.
+!f = !dfa.flat<@l, @w, shard, f32>
+dfa.mesh @dp(replicate = 2, shard = 2)
+dfa.layout @l on @dp {
+  dfa.class @w param = f32 grad = f32 master = none states = [] rule = sgd
+}
+func.func @step(%g: !f {dfa.role = "grad"}, %p: !f {dfa.role = "param"}) -> (!f {dfa.role = "param"}) {
+  %a = dfa.norm_partial %g : !f -> !dfa.partial<l2, param>
+  %b = dfa.norm_partial %p : !f -> !dfa.partial<l2, param>
+  // expected-note @below {{another one}}
+  %c = dfa.combine %a over ["shard"] : !dfa.partial<l2, param>
+  // expected-error @below {{expects statistics of parameters that are needed together to be combined over the same ranks}}
+  %d = dfa.combine %b over ["replicate"] : !dfa.partial<l2, param>
+  %m = dfa.norm_finish %c : !dfa.partial<l2, param> -> !dfa.per<param, f64>
+  %n = dfa.norm_finish %d : !dfa.partial<l2, param> -> !dfa.per<param, f64>
+  %t = dfa.trust_ratio %m, %n : !dfa.per<param, f64>
+  %u = dfa.unscale %g by %t : !f, !dfa.per<param, f64> -> !f
+  return %u : !f
 }

@@ -148,6 +148,10 @@ def Dfa_LaunchControlOp : Dfa_CommandOp<"launch_control"> {
 def Dfa_LaunchSegmentsOp : Dfa_CommandOp<"launch_segments"> {
   let summary = "runs a segment kernel over all segments of a class";
   let description = [{
+    Of several ranks: `mode local` only combines a rank's own accumulators of
+    each segment into its statistics; `mode gathered` combines those of all
+    ranks, in rank order, and runs the kernel.
+
     Example:
 
     ```mlir
@@ -163,11 +167,14 @@ def Dfa_LaunchSegmentsOp : Dfa_CommandOp<"launch_segments"> {
   let arguments = (ins FlatSymbolRefAttr:$kernel, FlatSymbolRefAttr:$cls,
                        Dfa_Count:$acc,
                        DefaultValuedAttr<
+                         Dfa_ControlModeAttr,
+                         "::mlir::dfa::ControlMode::Whole">:$mode,
+                       DefaultValuedAttr<
                          Dfa_StreamAttr,
                          "::mlir::dfa::Stream::Compute">:$stream);
   let assemblyFormat = [{
-    $kernel `on` $cls `acc` $acc (`stream` custom<EnumWord>($stream)^)?
-    attr-dict
+    $kernel `on` $cls `acc` $acc (`mode` custom<EnumWord>($mode)^)?
+    (`stream` custom<EnumWord>($stream)^)? attr-dict
   }];
 }
 
@@ -176,7 +183,9 @@ def Dfa_CollectiveOp : Dfa_CommandOp<"collective"> {
   let description = [{
     `source` and `target` name arrays of the class (in place where equal),
     `presence`, a word a parameter that says whether any rank has its gradient,
-    or `sums`, the combined accumulators of each rank, without a class.
+    `stats`, the combined accumulators of its segments, or, without a class,
+    `sums`, the combined accumulators of each rank, the last `group_accs` of
+    which there are for each group.
 
     Example:
 
@@ -195,7 +204,8 @@ def Dfa_CollectiveOp : Dfa_CommandOp<"collective"> {
                        OptionalAttr<FlatSymbolRefAttr>:$cls,
                        StrAttr:$source, StrAttr:$target,
                        Dfa_ReductionAttr:$reduction, Dfa_OrderAttr:$order,
-                       Dfa_Count:$acc, Dfa_Count:$accs);
+                       Dfa_Count:$acc, Dfa_Count:$accs,
+                       DefaultValuedAttr<Dfa_Count, "0">:$group_accs);
   let assemblyFormat = [{
     custom<EnumWord>($kind) `over` $axis (`class` $cls^)? $source `to`
     $target `reduce` custom<EnumWord>($reduction) `order`

@@ -163,7 +163,8 @@ def Dfa_AccumulateOp : Dfa_ElementwiseOp<"accumulate", [
   let description = [{
     The first contribution since `dfa.zero_grad` copies, later ones add (in
     f32, rounded to the bucket's format). Which, the device decides by the
-    segment's generation, so it is right in replays.
+    segment's generation, so it is right in replays. Both operands are arguments
+    of the step; this part of it runs once a contribution (entry `fill`).
 
     Example:
 

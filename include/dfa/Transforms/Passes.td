@@ -205,10 +205,10 @@ def DfaFormKernels : Pass<"dfa-form-kernels", "::mlir::ModuleOp"> {
     (`dfa-generalize-rules`) and no `dfa.clip` (`dfa-defer-factors`).
     Postcondition: no step function is left; level C. Limits, each a located
     error: a value that is needed after the arrays it is made of were overwritten
-    would need a buffer of its own; norms of single parameters and groups are not
-    combined over ranks; norms and flags that are ready together are combined
-    over one axis; updates of one class share one `unless` flag; at most 32
-    scalars wait between kernels.
+    would need a buffer of its own; norms and flags that are ready together are
+    combined over one axis; norms of single parameters over ranks are gathered
+    for all parameters of the class; updates of one class share one `unless`
+    flag; at most 32 scalars wait between kernels.
 
     Before:
 

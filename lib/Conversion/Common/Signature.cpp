@@ -112,6 +112,25 @@ Value dfa::getPartialRow(Emitter &e, Value partials, Value stride,
   return e.element(partials, e.mul(stride, e.constI64(acc)), sizeof(double));
 }
 
+SegmentModes dfa::getSegmentModes(Emitter &e, const SegmentArguments &args) {
+  return {e.isNull(args.partials), e.isNull(args.derived)};
+}
+
+Value dfa::combineSegmentStats(Emitter &e, Combine kind,
+                               const SegmentArguments &args, Value index,
+                               unsigned acc, unsigned accs) {
+  Value column = e.add(e.mul(index, e.constI64(accs)), e.constI64(acc));
+  return e
+      .loop(e.constI64(0), args.partialStride, e.constI64(1), emitIdentity(e),
+            [&](Value rank, ValueRange sum) -> Emitter::Values {
+              Value at = e.add(e.mul(rank, args.segmentStatsStride), column);
+              Value next =
+                  e.loadF64(e.element(args.segmentStats, at, sizeof(double)));
+              return {emitCombine(e, kind, sum[0], next)};
+            })
+      .front();
+}
+
 void dfa::emitSegmentStats(Emitter &e, const SegmentArguments &args,
                            Value index, ValueRange sums) {
   if (sums.empty())

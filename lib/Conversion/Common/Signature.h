@@ -10,6 +10,7 @@
 #include "BodyEmitter.h"
 #include "Emitter.h"
 #include "KernelLayout.h"
+#include "Reduction.h"
 
 namespace mlir::dfa {
 
@@ -65,6 +66,18 @@ struct SegmentRow {
 };
 SegmentRow loadSegment(Emitter &emitter, const KernelLayout &layout,
                        const SegmentArguments &args, Value index);
+
+/// Whether a segment kernel takes the statistics of all ranks instead of this
+/// rank's atoms, and whether it only makes this rank's.
+struct SegmentModes {
+  Value isGathered, isLocal;
+};
+SegmentModes getSegmentModes(Emitter &emitter, const SegmentArguments &args);
+
+/// Accumulator `acc` of `accs` of segment `index`, of all ranks in rank order.
+Value combineSegmentStats(Emitter &emitter, Combine kind,
+                          const SegmentArguments &args, Value index,
+                          unsigned acc, unsigned accs);
 
 /// Keeps a segment's combined accumulators, where the caller wants them.
 void emitSegmentStats(Emitter &emitter, const SegmentArguments &args,

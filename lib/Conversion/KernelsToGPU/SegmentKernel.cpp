@@ -54,16 +54,34 @@ static LogicalResult emitWarps(Emitter &e, SegmentKernelOp kernel,
   LogicalResult result = success();
   e.ifTrue(e.lessThan(index, args.segmentEnd), [&] {
     SegmentRow row = loadSegment(e, layout, args, index);
-    SmallVector<Value> sums;
-    for (auto [i, kind] : llvm::enumerate(kinds)) {
-      Value partials = getPartialRow(e, args.partials, args.partialStride, i);
-      Value first = e.element(partials, row.firstAtom, sizeof(double));
-      sums.push_back(combineAtoms(e, kind, first, row.atoms, lane));
-    }
+    SegmentModes modes = getSegmentModes(e, args);
     Value leads = e.compare(arith::CmpIPredicate::eq, lane, e.constI64(0));
+    // The mode depends on arguments only, so shuffles inside have all lanes.
+    SmallVector<Type> types(kinds.size(), e.getF64Type());
+    Emitter::Values sums = e.ifElse(
+        modes.isGathered, types,
+        [&] {
+          Emitter::Values all;
+          for (auto [i, kind] : llvm::enumerate(kinds))
+            all.push_back(
+                combineSegmentStats(e, kind, args, index, i, kinds.size()));
+          return all;
+        },
+        [&] {
+          Emitter::Values own;
+          for (auto [i, kind] : llvm::enumerate(kinds)) {
+            Value partials =
+                getPartialRow(e, args.partials, args.partialStride, i);
+            Value first = e.element(partials, row.firstAtom, sizeof(double));
+            own.push_back(combineAtoms(e, kind, first, row.atoms, lane));
+          }
+          e.ifTrue(leads, [&] { emitSegmentStats(e, args, index, own); });
+          return own;
+        });
     e.ifTrue(leads, [&] {
-      emitSegmentStats(e, args, index, sums);
-      result = emitRegion(e, kernel.getBody(), sums, row.rows);
+      e.ifTrue(
+          modes.isLocal, [] {},
+          [&] { result = emitRegion(e, kernel.getBody(), sums, row.rows); });
     });
   });
   return result;

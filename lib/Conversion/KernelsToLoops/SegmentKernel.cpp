@@ -19,18 +19,38 @@ LogicalResult dfa::emitHostSegmentKernel(Emitter &e, SegmentKernelOp kernel,
   Value buffer;
   if (!kinds.empty())
     buffer = e.allocate(columns);
+  SegmentModes modes = getSegmentModes(e, args);
   LogicalResult result = success();
   e.loop(args.segmentBegin, args.segmentEnd, e.constI64(1), [&](Value index) {
     SegmentRow row = loadSegment(e, layout, args, index);
     SmallVector<Value> sums;
-    for (auto [i, kind] : llvm::enumerate(kinds)) {
-      Value partials = getPartialRow(e, args.partials, args.partialStride, i);
-      Value first = e.element(partials, row.firstAtom, sizeof(double));
-      sums.push_back(
-          emitMatrix(e, kind, first, row.atoms, buffer, columns, lanes));
+    auto combineAtoms = [&] {
+      Emitter::Values own;
+      for (auto [i, kind] : llvm::enumerate(kinds)) {
+        Value partials = getPartialRow(e, args.partials, args.partialStride, i);
+        Value first = e.element(partials, row.firstAtom, sizeof(double));
+        own.push_back(
+            emitMatrix(e, kind, first, row.atoms, buffer, columns, lanes));
+      }
+      emitSegmentStats(e, args, index, own);
+      return own;
+    };
+    auto combineRanks = [&] {
+      Emitter::Values all;
+      for (auto [i, kind] : llvm::enumerate(kinds))
+        all.push_back(
+            combineSegmentStats(e, kind, args, index, i, kinds.size()));
+      return all;
+    };
+    if (kinds.empty()) {
+      result = emitRegion(e, kernel.getBody(), sums, row.rows);
+      return;
     }
-    emitSegmentStats(e, args, index, sums);
-    result = emitRegion(e, kernel.getBody(), sums, row.rows);
+    SmallVector<Type> types(kinds.size(), e.getF64Type());
+    sums = e.ifElse(modes.isGathered, types, combineRanks, combineAtoms);
+    e.ifTrue(
+        modes.isLocal, [] {},
+        [&] { result = emitRegion(e, kernel.getBody(), sums, row.rows); });
   });
   return result;
 }

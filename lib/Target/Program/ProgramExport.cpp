@@ -182,6 +182,8 @@ LogicalResult Exporter::exportCollective(CollectiveOp op) {
       << " reduce=" << stringifyReduction(op.getReduction())
       << " order=" << stringifyOrder(op.getOrder()) << " acc=" << op.getAcc()
       << " accs=" << op.getAccs();
+  if (op.getGroupAccs() > 0)
+    out << " group_accs=" << op.getGroupAccs();
   return checkWord(op, op.getAxis(), "an axis");
 }
 
@@ -211,6 +213,8 @@ LogicalResult Exporter::exportCommand(Operation *op) {
           .Case<LaunchSegmentsOp>([&](LaunchSegmentsOp launch) {
             out << "launch_segments kernel=" << launch.getKernel()
                 << " class=" << launch.getCls() << " acc=" << launch.getAcc();
+            if (launch.getMode() != ControlMode::Whole)
+              out << " mode=" << stringifyControlMode(launch.getMode());
             exportStream(launch.getStream());
             return success();
           })

@@ -130,6 +130,11 @@ typedef struct dfa_rt_control {
  *          const double *partials, int64_t partial_stride,
  *          double *segment_stats, int64_t segment_stats_stride,
  *          const double *group_stats)
+ *   With accumulators: row s of segment_stats, segment_stats_stride f64 apart,
+ *   gets those of segment s. derived null: nothing else is done. partials null:
+ *   they are combined from those of partial_stride ranks in rank order instead;
+ *   rank r's begin r * segment_stats_stride f64 behind segment_stats, an f64 an
+ *   accumulator and segment, and nothing is written there.
  */
 #define DFA_RT_PART_LANES 32
 #define DFA_RT_CONTROL_BLOCK 1024

@@ -387,3 +387,39 @@ dfa.program @step on @l hyper [] accumulators 0 group_stats 0 {
     dfa.collective all_gather over "shard" "presence" to "presence" reduce max order any acc 0 accs 0
   }
 }
+
+// -----
+
+dfa.program @step on @l hyper [] accumulators 1 group_stats 0 {
+  dfa.entry finish {
+    // expected-error@+1 {{expects 'stats' to be both source and target}}
+    dfa.collective all_gather over "shard" class @w "stats" to "grad" reduce sum order rank acc 0 accs 1
+  }
+}
+
+// -----
+
+dfa.program @step on @l hyper [] accumulators 1 group_stats 0 {
+  dfa.entry finish {
+    // expected-error@+1 {{expects an all_gather of 'stats', but got all_reduce}}
+    dfa.collective all_reduce over "shard" class @w "stats" to "stats" reduce sum order rank acc 0 accs 1
+  }
+}
+
+// -----
+
+dfa.program @step on @l hyper [] accumulators 1 group_stats 0 {
+  dfa.entry finish {
+    // expected-error@+1 {{expects at least one accumulator for 'stats'}}
+    dfa.collective all_gather over "shard" class @w "stats" to "stats" reduce sum order rank acc 0 accs 0
+  }
+}
+
+// -----
+
+dfa.program @step on @l hyper [] accumulators 1 group_stats 1 {
+  dfa.entry finish {
+    // expected-error@+1 {{expects accumulators of groups among those of 'sums', but got 2}}
+    dfa.collective all_gather over "shard" "sums" to "sums" reduce sum order rank acc 0 accs 1 {group_accs = 2}
+  }
+}

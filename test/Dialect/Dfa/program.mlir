@@ -48,6 +48,21 @@ dfa.program @step on @l hyper ["lr", "beta1"] accumulators 2 group_stats 1 {
     dfa.launch_control @more mode whole acc 1
     // CHECK-NEXT: dfa.launch_segments @rows on @w acc 0
     dfa.launch_segments @rows on @w acc 0
+    // CHECK-NEXT: dfa.launch_segments @rows on @w acc 0 mode local{{$}}
+    dfa.launch_segments @rows on @w acc 0 mode local
+    // CHECK-NEXT: dfa.collective all_gather over "shard" class @w "stats" to
+    // CHECK-SAME: "stats" reduce sum order rank acc 0 accs 1{{$}}
+    dfa.collective all_gather over "shard" class @w "stats" to "stats"
+      reduce sum order rank acc 0 accs 1
+    // CHECK-NEXT: dfa.launch_segments @rows on @w acc 0 mode gathered stream side
+    dfa.launch_segments @rows on @w acc 0 mode gathered stream side
+    // CHECK-NEXT: dfa.collective all_reduce over "shard" "presence" to "presence"
+    dfa.collective all_reduce over "shard" "presence" to "presence"
+      reduce max order any acc 0 accs 0
+    // CHECK-NEXT: dfa.collective all_gather over "shard" "sums" to "sums"
+    // CHECK-SAME: accs 2 {group_accs = 1 : i64}
+    dfa.collective all_gather over "shard" "sums" to "sums"
+      reduce sum order any acc 0 accs 2 {group_accs = 1 : i64}
     // CHECK-NEXT: dfa.for_each_bucket @w {
     dfa.for_each_bucket @w {
       // CHECK-NEXT: dfa.launch_elements @update on @w over chunks acc 0
@@ -64,6 +79,8 @@ dfa.program @step on @l hyper ["lr", "beta1"] accumulators 2 group_stats 1 {
     dfa.barrier over "shard"
     // CHECK-NEXT: dfa.read_back{{$}}
     dfa.read_back
+    // CHECK-NEXT: dfa.read_back on side
+    dfa.read_back on side
   }
   // CHECK: dfa.entry zero_grad {
   dfa.entry zero_grad {

@@ -234,6 +234,12 @@ TEST(Program, LocatedErrors) {
   expectError("target=sums", "target=presence", "in place");
   expectError("source=sums target=sums", "source=g target=g",
               "expects 'sums' or 'presence' without a class");
+  expectError("source=sums target=sums", "source=sums target=sums group_accs=2",
+              "expects group accumulators among those of the collective");
+  expectError("source=s target=g", "source=stats target=g",
+              "'stats' expects an all_gather in place");
+  expectError("source=s target=g", "source=stats target=stats accs=3",
+              "'stats' expects accumulators from 1 to 2, but got 3");
   expectError("  read_back stream=comm\nend\n", "  read_back stream=comm\n",
               "e:45: expects a command or 'end', but the text ends");
   expectError("  read_back stream=comm\nend\n", "end\nfinish\n",

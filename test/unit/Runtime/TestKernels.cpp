@@ -35,9 +35,13 @@ entry finish
   upload table=groups
   launch_elements kernel=local_norm class=w table=atoms
   launch_control kernel=decide
+  record event=decided stream=compute
+  wait event=decided stream=side
+  read_back stream=side
   launch_segments kernel=prologue class=w
   launch_elements kernel=local_adamw class=w
-  read_back
+  record event=read stream=side
+  wait event=read stream=compute
 end
 entry zero_grad
   launch_control kernel=next_generation

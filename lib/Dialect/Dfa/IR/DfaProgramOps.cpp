@@ -32,7 +32,8 @@ static LogicalResult verifyArray(Operation *op,
     return op->emitOpError("expects ")
            << cls << " to be a 'dfa.program_class' of the program";
   ProgramClassOp tables = it->second;
-  if (array.empty() ||
+  // Tables of the runtime that collectives work on, beside the arrays.
+  if (array.empty() || array == "stats" || array == "presence" ||
       llvm::is_contained(tables.getArrays().getAsValueRange<StringAttr>(),
                          array))
     return success();
@@ -162,6 +163,18 @@ LogicalResult CollectiveOp::verify() {
   if (isPresence && getKind() != Collective::AllReduce)
     return emitOpError("expects an all_reduce of 'presence', but got ")
            << stringifyCollective(getKind());
+  bool isStats = getSource() == "stats";
+  if (isStats != (getTarget() == "stats"))
+    return emitOpError("expects 'stats' to be both source and target");
+  if (isStats && getKind() != Collective::AllGather)
+    return emitOpError("expects an all_gather of 'stats', but got ")
+           << stringifyCollective(getKind());
+  if (isStats && static_cast<int64_t>(getAccs()) < 1)
+    return emitOpError("expects at least one accumulator for 'stats'");
+  if (getGroupAccs() > getAccs() || (getGroupAccs() > 0 && !isSums))
+    return emitOpError("expects accumulators of groups among those of 'sums', "
+                       "but got ")
+           << getGroupAccs();
   return success();
 }
 

@@ -43,6 +43,7 @@ private:
                              const DerivedSlots &derived, int countStage);
   FailureOr<Value> getCountFlag(StringAttr cls);
   LogicalResult formMark(StringAttr cls);
+  FailureOr<StringAttr> getAxis(int64_t first, int64_t count);
   std::string makeName(StringRef base, StringRef cls);
   void remarkFused(KernelOp kernel, const ElementEmitter &emitter);
 
@@ -138,7 +139,8 @@ LogicalResult StepFormer::formMark(StringAttr cls) {
   if (failed(op))
     return failure();
   program.marks.push_back({FlatSymbolRefAttr::get(op->getSymNameAttr()),
-                           FlatSymbolRefAttr::get(cls), false, 0});
+                           FlatSymbolRefAttr::get(cls), false, 0, StringAttr(),
+                           0});
   return success();
 }
 
@@ -269,7 +271,7 @@ LogicalResult StepFormer::formElements(int stage, StringAttr cls,
     program.stages[stage].elements.push_back(
         {FlatSymbolRefAttr::get(op->getSymNameAttr()),
          FlatSymbolRefAttr::get(cls), op->getNumAccumulators() > 0,
-         kernel->getFirstRow()});
+         kernel->getFirstRow(), StringAttr(), 0});
     for (Operation *fused : kernel->getFused()) {
       if (!isa<UpdateOp>(fused))
         continue;
@@ -278,6 +280,26 @@ LogicalResult StepFormer::formElements(int stage, StringAttr cls,
     }
   }
   return success();
+}
+
+/// The axis over which all of some accumulators are combined, or null.
+FailureOr<StringAttr> StepFormer::getAxis(int64_t first, int64_t count) {
+  const AccumulatorRow *known = nullptr;
+  for (const KernelStage &stage : schedule.getStages())
+    for (const AccumulatorRow &row : stage.rows) {
+      if (row.index < first || row.index >= first + count)
+        continue;
+      if (known && known->axis != row.axis) {
+        InFlightDiagnostic diag =
+            emitError(row.partial.getLoc(),
+                      "expects statistics of parameters that are needed "
+                      "together to be combined over the same ranks");
+        diag.attachNote(known->partial.getLoc()) << "another one";
+        return diag;
+      }
+      known = &row;
+    }
+  return known ? known->axis : StringAttr();
 }
 
 LogicalResult StepFormer::formSegments(int stage, StringAttr cls,
@@ -294,9 +316,14 @@ LogicalResult StepFormer::formSegments(int stage, StringAttr cls,
                     stage == countStage, *flag, /*marksGradient=*/false);
   if (failed(op))
     return failure();
+  FailureOr<StringAttr> axis =
+      getAxis(segments.getFirstRow(), op->getNumAccumulators());
+  if (failed(axis))
+    return failure();
   program.stages[stage].segments.push_back(
       {FlatSymbolRefAttr::get(op->getSymNameAttr()),
-       FlatSymbolRefAttr::get(cls), false, segments.getFirstRow()});
+       FlatSymbolRefAttr::get(cls), false, segments.getFirstRow(), *axis,
+       op->getNumAccumulators()});
   int64_t &count = program.derived[cls];
   count = std::max(count, static_cast<int64_t>(derived.getValues().size()));
   return success();

@@ -180,6 +180,8 @@ LogicalResult ProgramVerifier::verifyCollective(CollectiveOp op) {
   // Not an array of the class, but a table of the runtime.
   if (op.getSource() == "presence")
     return success();
+  if (op.getSource() == "stats")
+    return verifyRows(op, op.getAcc(), op.getAccs());
   for (StringRef array : {op.getSource(), op.getTarget()})
     if (!llvm::is_contained(cls->getArrays(),
                             StringAttr::get(op.getContext(), array)))

@@ -34,6 +34,7 @@ private:
   void emitPresence();
   void emitReadBack();
   void emitControl(size_t stage);
+  void emitSegments(const LaunchPlan &launch);
   void emitCollective(Operation *op);
   void emitElements(const LaunchPlan &launch);
   void emitGathers(size_t stage);
@@ -131,7 +132,7 @@ void CommandEmitter::emitControl(size_t stage) {
   if (!kernel)
     return;
   StringAttr axis;
-  int64_t first = 0, count = 0;
+  int64_t first = 0, count = 0, groups = 0;
   if (stage > 0)
     for (const AccumulatorRow &row : schedule.getStage(stage - 1).rows) {
       if (row.scope == Scope::Param)
@@ -139,6 +140,7 @@ void CommandEmitter::emitControl(size_t stage) {
       // All rows that are ready together have the same axis.
       if (count++ == 0)
         first = row.index;
+      groups += row.scope == Scope::Group;
       axis = row.axis;
     }
   if (!axis) {
@@ -151,7 +153,7 @@ void CommandEmitter::emitControl(size_t stage) {
   join(Stream::Compute, Stream::Comm);
   CollectiveOp::create(builder, loc, Collective::AllGather, axis,
                        FlatSymbolRefAttr(), "sums", "sums", Reduction::Sum,
-                       Order::Rank, first, count);
+                       Order::Rank, first, count, groups);
   join(Stream::Comm, Stream::Compute);
   LaunchControlOp::create(builder, loc, kernel.getValue(),
                           ControlMode::Gathered, first);
@@ -256,13 +258,30 @@ void CommandEmitter::emitGathers(size_t stage) {
     join(Stream::Comm, Stream::Compute);
 }
 
+/// Statistics of parameters that lie on several ranks are gathered and added in
+/// rank order by the kernel, as sums are.
+void CommandEmitter::emitSegments(const LaunchPlan &launch) {
+  auto launchIn = [&](ControlMode mode) {
+    LaunchSegmentsOp::create(builder, loc, launch.kernel.getValue(),
+                             launch.cls.getValue(), launch.firstRow, mode);
+  };
+  if (!launch.axis)
+    return launchIn(ControlMode::Whole);
+  launchIn(ControlMode::Local);
+  join(Stream::Compute, Stream::Comm);
+  CollectiveOp::create(builder, loc, Collective::AllGather, launch.axis,
+                       launch.cls, "stats", "stats", Reduction::Sum,
+                       Order::Rank, launch.firstRow, launch.rows);
+  join(Stream::Comm, Stream::Compute);
+  launchIn(ControlMode::Gathered);
+}
+
 void CommandEmitter::emitStage(size_t stage) {
   emitControl(stage);
   if (lastControl == stage)
     emitReadBack();
   for (const LaunchPlan &launch : plan.stages[stage].segments)
-    LaunchSegmentsOp::create(builder, loc, launch.kernel.getValue(),
-                             launch.cls.getValue(), launch.firstRow);
+    emitSegments(launch);
   emitGathers(stage);
 }
 

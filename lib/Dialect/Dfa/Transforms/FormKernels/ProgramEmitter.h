@@ -17,6 +17,10 @@ struct LaunchPlan {
   FlatSymbolRefAttr cls;
   bool accumulates = false;
   int64_t firstRow = 0;
+  /// Of segment kernels: the axis over whose ranks their accumulators are
+  /// combined, if not null, and how many these are.
+  StringAttr axis;
+  int64_t rows = 0;
 };
 
 /// Kernels of one stage, in the order in which they run: the control kernel,

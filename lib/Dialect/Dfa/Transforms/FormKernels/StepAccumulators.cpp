@@ -50,11 +50,6 @@ LogicalResult StepSchedule::collectRows() {
       row.scope = type.getScope();
       if (failed(collectLeaves(operand, row)))
         return failure();
-      if (row.axis && row.scope != Scope::Whole)
-        return op.emitOpError("expects partials of scope 'whole' over ranks; "
-                              "statistics of each ")
-               << stringifyScope(row.scope)
-               << " are not exchanged between ranks";
       KernelStage &stage = stages[getStage(operand)];
       for (const AccumulatorRow &other : stage.rows)
         if (other.scope != Scope::Param && row.scope != Scope::Param &&
