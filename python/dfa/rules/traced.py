@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,6 +133,14 @@ class TracedRule(Rule):
     _static: dict[frozenset[str], dict[str, Any]] = field(default_factory=dict)
     _traces: dict[frozenset[str], list[str]] = field(default_factory=dict)
 
+    def __reduce__(self) -> Any:
+        """By the name of the optimizer class that the function became."""
+        return _find, (self.function.__module__, self.function.__qualname__)
+
+    def __deepcopy__(self, memo: Any) -> TracedRule:
+        """Itself: rules do not change."""
+        return self
+
     def modes_of(self, values: Mapping[str, Any]) -> frozenset[str]:
         """The modes for a group's values of the static parameters."""
         static = {
@@ -219,6 +228,14 @@ class TracedRule(Rule):
             *self.trace(modes),
             f"  }} : {types}",
         ]
+
+
+def _find(module: str, name: str) -> TracedRule:
+    """The rule of a class, for pickle."""
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found.rule
 
 
 def _is_scalar(value: Any) -> bool:
