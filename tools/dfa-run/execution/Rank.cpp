@@ -27,6 +27,7 @@ Rank::~Rank() {
   if (group) {
     // Nobody is left to tell of a failure: recordings went with the optimizer.
     (void)dfa_rt_group_close(group);
+    guard.reset();
     dfa_rt_group_release(group);
   }
   if (program)
@@ -123,6 +124,8 @@ Status Rank::connect() {
   wanted.rank = -1; // the launcher's variables say it, and where to meet
   Status status =
       checkRuntime(dfa_rt_group_create(&wanted, &group), "connecting");
+  if (status.ok())
+    guard = std::make_unique<FailureGuard>(group, std::to_string(options.rank));
   if (status.ok())
     status = checkRuntime(dfa_rt_group_agree(group, options.agreement.c_str()),
                           "comparing what to run");
@@ -236,6 +239,9 @@ Status Rank::broadcast(void *memory, size_t bytes, int64_t root) {
 }
 
 void Rank::report(const std::string &reason) {
+  // Who calls this says the reason.
+  if (guard)
+    guard->leaveMessage();
   // A failure that all know of already needs no second word.
   if (group && !dfa_rt_group_failure(group, nullptr))
     dfa_rt_group_report(group, reason.c_str());

@@ -8,6 +8,7 @@
 
 #include "data/Source.h"
 #include "dfa-rt/dfa_rt.h"
+#include "execution/FailureGuard.h"
 #include "execution/Timing.h"
 #include "step/StepGraph.h"
 
@@ -114,6 +115,7 @@ private:
   dfa_rt_layout_t *planned = nullptr;
   dfa_rt_program_t *program = nullptr;
   dfa_rt_group_t *group = nullptr;
+  std::unique_ptr<FailureGuard> guard; // of the group
   std::vector<dfa_rt_communicator_t *> communicators;
   dfa_rt_optimizer_t *optimizer = nullptr;
   void *staging = nullptr; // device memory of broadcasts
