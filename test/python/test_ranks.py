@@ -15,7 +15,8 @@ import time
 
 import numpy as np
 import pytest
-from ranks import (
+from run_step import ADAM, PROGRAM, Step, run
+from worlds import (
     children,
     environment,
     finish,
@@ -26,7 +27,6 @@ from ranks import (
     start_world,
     wait_until,
 )
-from run_step import ADAM, PROGRAM, Step, run
 
 SHAPES = {"a": (17, 3), "b": (5,), "c": (300, 7)}
 STEP = Step(SHAPES, ADAM, mesh={"shard": 2}, clip=0.1, bucket_bytes=1024)

@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 import pytest
-from ranks import finish, free_port, start
 from run_step import ADAM, Step, run
+from worlds import finish, free_port, start
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import time
 import numpy as np
 import pytest
 from gpus import need_gpus
-from ranks import finish, free_port, start, start_world
 from run_step import ADAM, Step, run
 from test_ranks_kill import BLAME
 from test_ranks_model import assert_same_bits, resnet50, whole_numbers
+from worlds import finish, free_port, start, start_world
 
 SHAPES = {"a": (17, 3), "b": (5,), "c": (300, 7), "d": (1 << 16,)}
 TIMEOUT = 12.0

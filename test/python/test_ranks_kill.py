@@ -12,8 +12,8 @@ import subprocess
 import time
 
 import pytest
-from ranks import start_world
 from run_step import ADAM, Step
+from worlds import start_world
 
 RANKS = 4
 TIMEOUT = 8.0
