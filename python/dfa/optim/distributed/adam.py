@@ -21,6 +21,7 @@ from dfa.optim import clip
 from dfa.optim.adamw import check_adam
 from dfa.optim.distributed import checkpoint, factors
 from dfa.optim.distributed.arguments import check_storage
+from dfa.optim.distributed.gather import LazyGather
 from dfa.optim.distributed.gradients import GradientMethods
 from dfa.optim.distributed.management import Management
 from dfa.optim.distributed.mesh import connect, make_mesh
@@ -28,7 +29,7 @@ from dfa.optim.distributed.sync import GradSync
 from dfa.optim.fused import SKIPS_BEFORE_WARNING, number
 
 
-class DistributedFusedAdam(Management, GradientMethods, Optimizer):
+class DistributedFusedAdam(Management, GradientMethods, LazyGather, Optimizer):
     """Adam and AdamW with sharded states: apex's class, compiled by dfa.
 
     States are sharded over ``distributed_process_group`` and replicated over
@@ -57,7 +58,9 @@ class DistributedFusedAdam(Management, GradientMethods, Optimizer):
         redundant_process_group: the ranks that hold the same part of them.
         average_grad_sync: average gradients over ranks, else add them.
         overlap_grad_sync: start reductions during the backward pass.
-        overlap_param_sync: accepted; parameters are gathered by ``step``.
+        overlap_param_sync: gather parameters while the next forward pass of
+            a model given to :meth:`attach` begins; other parameters are
+            gathered when ``step`` returns.
         bucket_cap_mb: bound of a bucket, in MiB of its gradients.
         pipeline_size: accepted; buckets are pipelined on the device.
         contiguous_param_buffer: accepted; parameters are views of one buffer
@@ -83,6 +86,9 @@ class DistributedFusedAdam(Management, GradientMethods, Optimizer):
     # torch's scaler hands itself to `step`, where the signature shows it.
     _step_supports_amp_scaling = True
     _custom_amp_unscale_grads = True
+
+    #: The factor that the device has, if it is a constant, and of what.
+    _factor_there: Any = None
 
     def __init__(
         self,
@@ -176,6 +182,7 @@ class DistributedFusedAdam(Management, GradientMethods, Optimizer):
         self._scaler_key = id(self)
         self._skips, self._warned = 0, False
         self._start_management()
+        self._start_gather()
         self._sync = GradSync(
             overlap=overlap_grad_sync, contiguous=contiguous_grad_buffer
         )
@@ -277,24 +284,28 @@ class DistributedFusedAdam(Management, GradientMethods, Optimizer):
         field = updater.field("factor")
         if isinstance(factor, Tensor):
             field.copy_(factor)
-        else:
+            self._factor_there = None
+        elif (updater, factor) != self._factor_there or self._is_capturing():
+            # A replay must not go on with what an eager step left there.
             field.fill_(factor)
+            self._factor_there = (updater, factor)
         found = updater.field("found_inf")
         if scaled or self.on_nonfinite == "skip":
-            found.copy_(self._flag_word())
+            found.copy_(self._found)  # of grad_sync
         else:
             found.zero_()
         updater.finish()
-        self._buckets.fetch_params()
         self._mark_written()
+        self._gather_params()
         if not scaled and self.on_nonfinite == "skip":
             self._watch_skips()
 
+    def _is_capturing(self) -> bool:
+        on_gpu = self.device.type == "cuda"
+        return on_gpu and torch.cuda.is_current_stream_capturing()
+
     def _mark_written(self) -> None:
-        members = self._buckets.members
-        torch.autograd.graph.increment_version([m.param for m in members])
-        for member in members:
-            self._buckets.mark(member)
+        self._buckets.mark_written()
 
     def _hyper(self, group: dict[str, Any]) -> tuple[Any, ...]:
         beta1, beta2 = group["betas"]

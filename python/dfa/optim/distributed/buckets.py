@@ -45,6 +45,9 @@ class Member:
     #: Version counter and address when the exact copy was last in step.
     version: int = -1
     address: int = 0
+    #: Its number among the members.
+    position: int = -1
+    _grad_view: Tensor | None = None
 
     @property
     def numel(self) -> int:
@@ -60,6 +63,13 @@ class Member:
             param.stride(),
             buffer.storage_offset() + self.start,
         )
+
+    @property
+    def grad_view(self) -> Tensor:
+        """Its part of the bucket's gradients; one tensor for each plan."""
+        if self._grad_view is None:
+            self._grad_view = self.view(self.bucket.grad)
+        return self._grad_view
 
     def own_range(self) -> tuple[int, int]:
         """Elements that this rank owns, counted from the parameter's first."""
@@ -121,6 +131,10 @@ class Buckets:
             bucket_bytes: bound of a bucket, in bytes of its gradients.
         """
         self.members = list(members)
+        #: Answers for all members at once, where torch can be read so.
+        self.watch: _core.TensorWatch | None = None
+        self._loose: list[Member] | None = None
+        self.last_group = max((m.group for m in self.members), default=-1)
         self.mesh = mesh
         self.device = device
         self.classes = list(dict.fromkeys(m.spec for m in self.members))
@@ -194,6 +208,7 @@ class Buckets:
         for member, place in placed:
             member.start, member.segment = place.start, place.segment
             member.bucket = self.buckets[place.bucket]
+            member._grad_view = None
             member.bucket.members.append(member)
         self.order = [
             self.buckets[self.layout.bucket_at(position)]
@@ -224,19 +239,17 @@ class Buckets:
         view = member.view(member.bucket.param)
         view.copy_(member.param.detach())
         member.bound = view.dtype == member.param.dtype
+        self._loose = None
         if member.bound:
             member.param.data = view
 
-    def fetch_params(self) -> None:
+    def fetch_params(self, members: Sequence[Member]) -> None:
         """Copies gathered buckets to the parameters that are no views."""
-        targets = [m.param for m in self.members if not m.bound and m.numel]
-        sources = [
-            m.view(m.bucket.param)
-            for m in self.members
-            if not m.bound and m.numel
-        ]
-        for target, source in zip(targets, sources, strict=True):
-            target.copy_(source)
+        for member in members:
+            if member.bound or not member.numel:
+                continue
+            member.param.copy_(member.view(member.bucket.param))
+            self.mark(member)
 
     def take_master(self, member: Member) -> None:
         """Makes the exact copy, and the bucket, agree with the parameter."""
@@ -280,11 +293,57 @@ class Buckets:
             )
         return bucket.own_param.float()
 
-    @staticmethod
-    def mark(member: Member) -> None:
+    def loose(self) -> list[Member]:
+        """Members whose parameters are no views of their buckets."""
+        if self._loose is None:
+            self._loose = [m for m in self.members if not m.bound and m.numel]
+        return self._loose
+
+    def unbind(self, member: Member) -> None:
+        """A parameter is no view of its bucket any more."""
+        member.bound = False
+        self._loose = None
+
+    def start_watch(self) -> None:
+        """Takes all parameters as they are now for known."""
+        params = [member.param for member in self.members]
+        for position, member in enumerate(self.members):
+            member.position = position
+        if _core.can_read_fast() and not any(p.is_inference() for p in params):
+            self.watch = _core.TensorWatch(params)
+
+    def mark(self, member: Member) -> None:
         """Remembers that exact copy and parameter agree as they are now."""
         member.version = member.param._version
         member.address = member.param.data_ptr()
+        if self.watch is not None:
+            self.watch.mark(member.position)
+
+    def mark_written(self) -> None:
+        """Counts a write to every parameter for autograd, and marks it."""
+        if self.watch is not None:
+            self.watch.written()
+            return
+        torch.autograd.graph.increment_version([m.param for m in self.members])
+        for member in self.members:
+            self.mark(member)
+
+    def changed(self) -> list[Member]:
+        """Members whose parameters were written to, or moved, since."""
+        if self.watch is not None:
+            return [self.members[i] for i in self.watch.changed()]
+        return [
+            member
+            for member in self.members
+            if member.param.data_ptr() != member.address
+            or member.param._version != member.version
+        ]
+
+    def with_gradient(self) -> list[Member]:
+        """Members whose parameters have a ``.grad``."""
+        if self.watch is not None:
+            return [self.members[i] for i in self.watch.with_gradient()]
+        return [m for m in self.members if m.param.grad is not None]
 
     def fill_ratio(self) -> float:
         """Used elements over allocated ones; 1 if there are none."""

@@ -26,9 +26,20 @@ _ACTIVE_OFFSET = 8
 class ShardedEngine:
     """Reduce, norm and update of all buckets on this rank."""
 
-    def __init__(self, buckets: Buckets, group: _core.Group | None) -> None:
-        """Nothing is compiled before it is used."""
+    def __init__(
+        self,
+        buckets: Buckets,
+        group: _core.Group | None,
+        *,
+        gathers: bool = True,
+    ) -> None:
+        """Nothing is compiled before it is used.
+
+        Without ``gathers`` the update leaves parameters as they are on other
+        ranks.
+        """
         self.buckets = buckets
+        self._gathers = gathers
         self.group = group
         self.axes = buckets.mesh.axes
         self._reducer: Instance | None = None
@@ -59,7 +70,7 @@ class ShardedEngine:
             if role == "grad":
                 tensor = bucket.own_grad if own else bucket.grad
             elif role == "param":
-                tensor = bucket.param
+                tensor = bucket.own_param if own else bucket.param
             else:
                 tensor = self.buckets.shard(bucket, role)
             if tensor.numel():
@@ -88,7 +99,11 @@ class ShardedEngine:
     def updater(self) -> Instance:
         """Updates and gathers."""
         if self._updater is None:
-            made = self._make(update_step(self.buckets.classes, self.axes))
+            made = self._make(
+                update_step(
+                    self.buckets.classes, self.axes, gather=self._gathers
+                )
+            )
             self._bind(made, "grad", own=True)
             roles = {
                 role
@@ -97,7 +112,7 @@ class ShardedEngine:
                 if role != "grad"
             }
             for role in sorted(roles):
-                self._bind(made, role, own=False)
+                self._bind(made, role, own=not self._gathers)
             made.prepare()
             self._updater = made
             self._active = [
@@ -202,7 +217,7 @@ class ShardedEngine:
     def set_hyper(self, group: int, values: tuple[Any, ...]) -> None:
         """A row of the group table; uploaded with the next step."""
         # The runtime's table ends with the last group that has parameters.
-        if group <= max((m.group for m in self.buckets.members), default=-1):
+        if group <= self.buckets.last_group:
             # One rule, or its kin: they have the same columns.
             names = self.buckets.classes[0].rule.hyper
             self.updater.set_hyper(group, names, values)

@@ -97,17 +97,15 @@ class GradientMethods:
         self._remember(instance, True, ("l2", None))
 
     def _remember(self, instance: Any, whole: bool, kind: Any) -> None:
+        # The fields themselves: a program that runs again is remembered again.
         self._cached = (
-            instance.field("norm").clone(),
-            instance.field("found_inf").clone(),
+            instance.field("norm"),
+            instance.field("found_inf"),
             whole,
             kind,
         )
         if whole:
             self._found = self._cached[1]
-
-    def param_sync(self) -> None:
-        """Does nothing: ``step`` ends with all parameters gathered."""
 
     def grad_buffer_view(self, param: Tensor) -> Tensor:
         """A parameter's gradient as a view of the flat buffer.
@@ -232,7 +230,7 @@ class GradientMethods:
                 at = member.start + low
                 part = member.bucket.grad.narrow(0, at, high - low)
                 part.copy_(part.double().mul_(factor))
-        found = self._found
+        found = self._found.clone()
         self._remember(self._engine.norm(None), True, ("l2", None))
         self._found = found
 

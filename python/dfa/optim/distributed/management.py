@@ -31,13 +31,14 @@ class Management:
     """The part of DistributedFusedAdam that plans buckets."""
 
     def _start_management(self) -> None:
-        self._constructed = False
+        self._constructed = self._closed = False
         self._touched = False  # exact copies and step counts are in use
         self._member_of: dict[Tensor, Member] = {}
         self._members: list[Member] = []
         self._order: list[int] | None = None
         self._names: dict[Tensor, str] = {}
         self._hooks: list[Any] = []
+        self._checked_modes: list[frozenset[str]] = []
         self._epoch = 0
         self._units = 0
         self._buckets: Any = None
@@ -96,13 +97,16 @@ class Management:
         return ADAMW if group.get("adam_w_mode", self._adam_w_mode) else ADAM
 
     def _check_modes(self) -> None:
+        modes = [self._modes(group) for group in self.param_groups]
+        if modes == self._checked_modes:
+            return
         for member in self._members:
-            group = self.param_groups[member.group]
-            if member.spec.modes != self._modes(group):
+            if member.spec.modes != modes[member.group]:
                 raise RuntimeError(
                     "amsgrad, maximize and bias_correction of a group cannot "
                     "change after construction"
                 )
+        self._checked_modes = modes
 
     # === Plans ===============================================================
 
@@ -127,6 +131,7 @@ class Management:
         """Plans all members, binds them and registers hooks."""
         fresh = self._new_members()
         self._members.extend(fresh)
+        self._checked_modes = []
         order = self._order
         if order is None:
             # Gradients arrive in reverse order of parameters.
@@ -138,11 +143,14 @@ class Management:
             self.device,
             int(self.bucket_cap_mb * 2**20),
         )
-        self._engine = ShardedEngine(self._buckets, self._group)
+        self._engine = ShardedEngine(
+            self._buckets, self._group, gathers=self._gathers is None
+        )
         with torch.no_grad():
             for member in self._members:
                 self._buckets.bind_param(member)
                 self._buckets.mark(member)
+        self._buckets.start_watch()
         engine = self._engine
         self._sync.attach(self._buckets, lambda: engine.reducer)
         self._sync.prescale = self._prescale()
@@ -192,6 +200,7 @@ class Management:
                 "unfrozen, only while there are no gradients: call zero_grad "
                 "first"
             )
+        self.param_sync()
         if self._order is None:
             self._order = list(reversed(range(len(self._members))))
         count = len(self._members)
@@ -219,6 +228,10 @@ class Management:
                 self._adopt_steps([*steps, *([0] * len(self._members))])
 
     def _count_new(self) -> int:
+        # Most optimizers manage all they were given.
+        total = sum(len(group["params"]) for group in self.param_groups)
+        if total == len(self._member_of):
+            return 0
         return sum(
             param.requires_grad and param not in self._member_of
             for group in self.param_groups
@@ -336,19 +349,6 @@ class Management:
             f"{tuple(param.shape)} that is not"
         )
 
-    def attach(self, model: torch.nn.Module) -> None:
-        """Takes a model whose parameters these are; nothing is deferred.
-
-        Parameters are gathered when ``step`` returns, with or without
-        ``overlap_param_sync``, so a model needs no hooks before its forward.
-
-        Raises:
-            RuntimeError: a trainable parameter of the model is not managed.
-        """
-        for param in model.parameters():
-            if param.requires_grad:
-                self._managed(param)
-
     def init_param_buffer(self) -> None:
         """Does nothing: parameters are in their buckets from the start."""
 
@@ -356,18 +356,19 @@ class Management:
 
     def _touch(self) -> None:
         """Takes exact copies at first use, and after writes from outside."""
+        if self._closed:
+            raise RuntimeError("the optimizer is closed")
+        self.param_sync()
         self._adopt_unfrozen()
         first = not self._touched
         self._touched = True
-        for member in self._members:
-            param = member.param
-            moved = param.data_ptr() != member.address
-            if not (first or moved or param._version != member.version):
-                continue
+        changed = self._members if first else self._buckets.changed()
+        for member in changed:
+            moved = member.param.data_ptr() != member.address
             if moved and not first:
                 self._check_moved(member)
             if moved:
-                member.bound = False
+                self._buckets.unbind(member)
             with torch.no_grad():
                 self._buckets.take_master(member)
         if first:
@@ -384,6 +385,7 @@ class Management:
 
     def reload_params(self) -> None:
         """Makes exact copies agree with parameters that were written to."""
+        self.param_sync()
         with torch.no_grad():
             for member in self._members:
                 self._buckets.take_master(member)
@@ -401,7 +403,14 @@ class Management:
         self._step_of(member).fill_(step)
 
     def close(self) -> None:
-        """Releases programs, then communicators; the optimizer ends here."""
+        """Releases programs, then communicators; the optimizer ends here.
+
+        Parameters keep their values. A second call does nothing.
+        """
+        if self._closed:
+            return
+        self.param_sync()
+        self._closed = True
         for handle in self._hooks:
             handle.remove()
         self._hooks.clear()

@@ -31,7 +31,7 @@ class GradSync:
         self.present: set[Member] = set()
         self.consumed = False  # a hook took a gradient since zero_grad
         self._pending: dict[Bucket, dict[Member, Tensor]] = {}
-        self._in_backward = False
+        self._in_backward = self._left = False
         self._next = 0
         self.passes = 0
         self.carried = False
@@ -42,6 +42,7 @@ class GradSync:
 
         ``prepare`` makes the program that reduces them, when it is needed.
         """
+        self._join()
         self.buckets = buckets
         self.program = None
         self._prepare = prepare
@@ -63,6 +64,7 @@ class GradSync:
         if grad is None:
             return
         if self.held and not self.greedy and not self.contiguous:
+            self._left = True
             return  # stays in .grad, where autograd adds to it
         bucket = member.bucket
         if bucket.started:
@@ -93,7 +95,7 @@ class GradSync:
     def _accumulated(self, member: Member, grad: Tensor) -> None:
         """Autograd added in place to the bucket, unless .grad was replaced."""
         bucket = member.bucket
-        view = member.view(bucket.grad)
+        view = member.grad_view
         if bucket.reduced:
             raise RuntimeError(
                 f"parameter '{member.name}' got a gradient after its bucket "
@@ -108,19 +110,17 @@ class GradSync:
 
     def collect(self) -> bool:
         """Takes gradients that are still in ``.grad``; whether there were."""
-        found = False
-        for member in self.buckets.members:
+        found = self._left = False
+        for member in self.buckets.with_gradient():
             grad = member.param.grad
-            if grad is None:
-                continue
             if grad.layout != torch.strided:
                 raise RuntimeError(
                     "expects dense gradients, but parameter "
                     f"'{member.name}' has one of layout {grad.layout}"
                 )
             if self.contiguous:
-                view = member.view(member.bucket.grad)
-                if grad.data_ptr() != view.data_ptr() and member.numel:
+                place = member.grad_view.data_ptr()
+                if member.numel and grad.data_ptr() != place:
                     self._accumulated(member, grad)
                     self.present.add(member)
                     found = True
@@ -138,24 +138,32 @@ class GradSync:
             return
         if bucket.reduced:
             # A later pass: what is reduced already is added at its end.
+            self._join()
             bucket.carry = bucket.own_grad.clone()
             bucket.reduced = False
             bucket.filled.clear()
-        for member, grad in pending.items():
-            if member.numel:
-                view = member.view(bucket.grad)
-                if self.prescale != 1.0:
-                    grad = grad.float().mul_(self.prescale)
-                if member in bucket.filled:
-                    view.add_(grad)
-                else:
-                    view.copy_(grad)
-            bucket.filled.add(member)
+        fresh = [m for m in pending if m.numel and m not in bucket.filled]
+        later = [m for m in pending if m.numel and m in bucket.filled]
+        for members, put in (
+            (fresh, torch._foreach_copy_),
+            (later, torch._foreach_add_),
+        ):
+            if not members:
+                continue
+            grads = [pending[member] for member in members]
+            if self.prescale != 1.0:
+                grads = [grad.float() * self.prescale for grad in grads]
+            put([member.grad_view for member in members], grads)
+        bucket.filled.update(pending)
 
     # === Reduction ===========================================================
 
     def _end_of_backward(self) -> None:
         self._in_backward = False
+        if self._left:
+            # What only held passes saw belongs to this pass: whether there is
+            # another one must not depend on the rank.
+            self.collect()
         self.run_pass()
 
     def _advance(self) -> None:
@@ -175,6 +183,7 @@ class GradSync:
             bucket = order[self._next]
             self._fill(bucket)
             if bucket.reduced:
+                self._join()
                 bucket.carry = bucket.own_grad.clone()
                 bucket.filled.clear()
             self._start(bucket)
@@ -187,8 +196,14 @@ class GradSync:
             bucket.reduced = True
             self.carried |= bucket.carry is not None
 
+    def _join(self) -> None:
+        """Orders what follows on the stream behind started reductions."""
+        if self.program is not None:
+            self.program.join()
+
     def _start(self, bucket: Bucket) -> None:
-        for member in bucket.members:
+        complete = len(bucket.filled) == len(bucket.members)
+        for member in () if complete else bucket.members:
             # Contiguous buffers are zero since zero_grad, or the user's.
             missing = member not in bucket.filled and member.numel
             if missing and not self.contiguous:
@@ -219,7 +234,7 @@ class GradSync:
         self.consumed = False
         self.passes = 0
         self._next = 0
-        self._in_backward = False
+        self._in_backward = self._left = False
         self.carried = False
         for bucket in self.buckets.buckets:
             bucket.filled.clear()
