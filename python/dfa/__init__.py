@@ -59,8 +59,14 @@ _LAZY = {
 }
 
 
+#: Modules for other packages, imported when they are used.
+_ADAPTERS = ("lightning", "nemo")
+
+
 def __getattr__(name: str) -> Any:
     module = _LAZY.get(name)
+    if name in _ADAPTERS:
+        return importlib.import_module(f"dfa.{name}")
     if module is None:
         raise AttributeError(f"module 'dfa' has no attribute '{name}'")
     value = getattr(importlib.import_module(module), name)
@@ -69,4 +75,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_ADAPTERS})

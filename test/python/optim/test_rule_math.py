@@ -162,3 +162,28 @@ def test_derived_edges() -> None:
     assert derived(lambda x, y, step: x ** (step + 2), x=3.0) == 27.0
     chosen = derived(lambda x, y, step: rule.where(step == 1, x, y), x=2.0)
     assert chosen == 2.0
+
+
+def test_all_functions_compile_for_gpus() -> None:
+    """No GPU is needed to see that no mathematics library is called."""
+    from dfa import _core
+    from dfa.cache import compile_step
+    from dfa.optim.steptext import ClassSpec, update_step
+
+    @dfa.rule
+    def everything(grad, param, *, lr=0.1, beta=0.9, step):
+        total = param
+        for _, function, _, _, _ in ELEMENTS:
+            total = total + lr * function(grad)
+        derived = rule.exp(beta) + rule.log(beta) + rule.tanh(beta)
+        return total + derived * beta**step * beta**0.3
+
+    made = everything.rule
+    spec = ClassSpec(made, "f32", "f32", "none", (), made.modes_of({}))
+    step = _core.Step(update_step([spec]), "<rule>")
+    options = {"chip": "sm_90", "format": "ptx"}
+    artifact, _ = compile_step(step, "cuda", options)
+    text = bytes(artifact.code).decode(errors="replace")
+    assert "fma.rn.f32" in text
+    assert "__nv_" not in text
+    assert ".approx" not in text
