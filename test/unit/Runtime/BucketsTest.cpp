@@ -161,6 +161,40 @@ TEST(Buckets, TheProducerWaitsForNoCollective) {
   });
 }
 
+// The same commands, recorded into a capture of the user's.
+TEST(Buckets, RecordIntoTheUsersCapture) {
+  onRanks([&](BucketRank &it) {
+    it.create(/*replay=*/false);
+    it.prepare();
+    for (int step = 0; step < 3; ++step) {
+      it.fill(step);
+      it.run("reduce");
+      it.run("finish");
+    }
+    std::vector<float> issued = it.params();
+
+    it.create(/*replay=*/false);
+    it.prepare();
+    Stream user;
+    it.ok(it.device->createStream(user));
+    it.ok(it.device->beginCapture(user));
+    it.runBuckets(user);
+    int64_t finish = it.optimizer->program().findEntry("finish");
+    it.ok(it.optimizer->run(finish, user));
+    Graph graph;
+    it.ok(it.device->endCapture(user, graph));
+    for (int step = 0; step < 3; ++step) {
+      it.fill(step);
+      it.ok(it.device->launchGraph(graph, user));
+      it.ok(it.device->synchronize(user));
+    }
+    EXPECT_EQ(it.params(), issued);
+    it.device->destroyGraph(graph);
+    it.optimizer.reset();
+    it.device->destroyStream(user);
+  });
+}
+
 TEST(Buckets, AnOptimizerThatGoesWaitsForItsBuckets) {
   onRanks([&](BucketRank &it) {
     it.create(/*replay=*/false);
