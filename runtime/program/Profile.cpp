@@ -34,8 +34,10 @@ Profile::Profile(const Program &program, const Tables &tables, Device &device,
       entry(program.entries[entry]) {}
 
 StreamChoice Profile::streamOf(const Command &command) {
-  return StreamChoice(
-      valueOf(command, "stream", int64_t(StreamChoice::Compute)));
+  StreamChoice choice =
+      StreamChoice(valueOf(command, "stream", int64_t(StreamChoice::Compute)));
+  // Outside of recordings, which have no times, `side` is the step's stream.
+  return choice == StreamChoice::Side ? StreamChoice::Compute : choice;
 }
 
 // The most commands that one walk issues.

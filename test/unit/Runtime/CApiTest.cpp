@@ -178,8 +178,8 @@ TEST_F(CApi, ProfileReportsEveryCommand) {
               DFA_RT_OK);
   };
   ok(dfa_rt_optimizer_profile(optimizer, 0, nullptr, report, &seen));
-  EXPECT_EQ(seen.names, "segments groups local_norm decide prologue "
-                        "local_adamw control ");
+  EXPECT_EQ(seen.names, "segments groups local_norm decide decided decided "
+                        "control prologue local_adamw read read ");
   EXPECT_EQ(seen.step, 1);
   expect(dfa_rt_optimizer_profile(optimizer, 0, nullptr, nullptr, nullptr),
          DFA_RT_INVALID_ARGUMENT, "'report'");

@@ -74,9 +74,13 @@ const char *const finishWords = "upload segments\n"
                                 "upload groups\n"
                                 "launch_elements local_norm\n"
                                 "launch_control decide\n"
+                                "record decided\n"
+                                "wait decided\n"
+                                "read_back control\n"
                                 "launch_segments prologue\n"
                                 "launch_elements local_adamw\n"
-                                "read_back control\n";
+                                "record read\n"
+                                "wait read\n";
 
 TEST(Profile, RunsTheEntryLikeAnyOtherRun) {
   std::vector<float> bits[2];
@@ -200,7 +204,7 @@ TEST_F(CudaProfile, EveryCommandHasTheTimeOfItsOwnWork) {
   EXPECT_EQ(driver.timers, 0);
   Times times = profile(*optimizer, "finish");
   EXPECT_EQ(words(times), finishWords);
-  EXPECT_EQ(driver.timers, 2 * 7);
+  EXPECT_EQ(driver.timers, 2 * 11);
   for (const CommandTime &time : times) {
     bool launches = time.kind.rfind("launch", 0) == 0;
     EXPECT_EQ(time.launches, launches);
@@ -210,7 +214,7 @@ TEST_F(CudaProfile, EveryCommandHasTheTimeOfItsOwnWork) {
   // The timers are gone, and a run makes none.
   int handles = driver.liveHandles;
   ASSERT_TRUE(optimizer->run(0, Stream()).ok());
-  EXPECT_EQ(driver.timers, 2 * 7);
+  EXPECT_EQ(driver.timers, 2 * 11);
   EXPECT_EQ(driver.liveHandles, handles);
 }
 
