@@ -286,8 +286,7 @@ Status Optimizer::run(int64_t entry, Stream stream) {
     return c.walk(frame);
   }
   bool replays = !c.graphs.empty() && c.graphs[entry];
-  Status status =
-      replays ? c.replay(entry, stream) : c.walk(frame);
+  Status status = replays ? c.replay(entry, stream) : c.walk(frame);
   // Also after a failure: what was issued before it uses our memory.
   Status ended = c.ended(stream);
   return status.ok() ? ended : status;
