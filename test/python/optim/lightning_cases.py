@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import warnings
 from typing import Any
 
@@ -110,5 +111,37 @@ def ranks_agree_with_one(clip: float) -> None:
 
     ours = fit(Model(sharded), Precision(), gradient_clip_val=clip)
     theirs = fit(Model(torchs), gradient_clip_val=clip)
+    same(ours, theirs)
+    ours.opt.close()
+
+
+class Manual(Model):
+    """Manual optimization: methods are called on Lightning's wrapper."""
+
+    automatic_optimization = False
+
+    def training_step(self, batch: Any, index: int) -> None:
+        opt = self.optimizers()
+        opt.zero_grad()
+        self.manual_backward(super().training_step(batch, index))
+        if isinstance(self.opt, dfa.DistributedFusedAdam):
+            assert opt is not self.opt
+            norm = opt.grad_norm()
+            assert opt.clip_grad_norm(0.3) == norm
+        else:
+            norm = torch.nn.utils.clip_grad_norm_(self.parameters(), 0.3)
+        self.norms.append(norm.item())
+        opt.step()
+        self.lr_schedulers().step()
+
+
+def manual() -> None:
+    """The wrapper's methods work on the optimizer's own state."""
+    from dfa.lightning import Precision
+
+    ours = fit(Manual(sharded), Precision())
+    theirs = fit(Manual(torchs))
+    for a, b in zip(ours.norms, theirs.norms, strict=True):
+        assert math.isclose(a, b, rel_tol=1e-4)
     same(ours, theirs)
     ours.opt.close()

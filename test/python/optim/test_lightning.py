@@ -113,6 +113,11 @@ def test_two_ranks(ranks) -> None:
     ranks(2, cases.ranks_agree_with_one, 0.3)
 
 
+def test_manual_optimization(ranks) -> None:
+    cases.manual()
+    ranks(2, cases.manual)
+
+
 def test_example_runs_and_learns() -> None:
     done = subprocess.run(
         [sys.executable, EXAMPLE],
