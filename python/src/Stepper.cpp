@@ -72,6 +72,7 @@ private:
   bool isInPlace(size_t index) const;
   bool fits(const Row &row, const TensorLook &grad) const;
   void fetchAhead(size_t index) const;
+  void fetchGradient(size_t index) const;
   void mark(Row &row, void *address, bool present);
   void keepGradients();
   void dropGradients();
@@ -234,6 +235,18 @@ void Stepper::put(size_t index, uint64_t address) {
   row.resolved = true;
 }
 
+/// The same for a gradient that may be another one than in the last step.
+void Stepper::fetchGradient(size_t index) const {
+  constexpr size_t near = 6, line = 64;
+  if (index + near >= seen.size())
+    return;
+  void *impl = torch.implOf(seen[index + near].param);
+  const char *grad =
+      static_cast<const char *>(Torch::implOf(torch.gradOf(impl)));
+  for (size_t at = 0; at < 3; ++at)
+    torch.prefetch(grad + at * line);
+}
+
 /// Gradients that are kept cannot have been replaced by others at the same
 /// place, so comparing pointers is exact. True if all are as they were.
 bool Stepper::scanKept() {
@@ -259,6 +272,7 @@ bool Stepper::scanKept() {
 void Stepper::scanAll(std::vector<size_t> &moved, std::vector<size_t> &odd) {
   for (size_t i = 0; i < rows.size(); ++i) {
     fetchAhead(i);
+    fetchGradient(i);
     Row &row = rows[i];
     Seen &now = seen[i];
     if (isMoved(now)) {
