@@ -235,7 +235,9 @@ private:
     uint64_t number = context.log->issue(info);
     context.log->begin(number);
     std::unique_ptr<Store> access;
-    DFA_RT_TRY(context.store->clone(access));
+    Status cloned = context.store->clone(access);
+    if (!cloned.ok())
+      return context.watchdog->explain(number, cloned.message(), false);
     std::unique_ptr<Store> store = makePrefixStore(
         std::move(access),
         "gloo/" + members.axis + "/" + std::to_string(members.color) + "/");

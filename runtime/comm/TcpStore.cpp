@@ -140,7 +140,8 @@ public:
   Status clone(std::unique_ptr<Store> &copy) override {
     std::unique_ptr<TcpStore> store =
         std::make_unique<TcpStore>(address, rank, server, answerTime);
-    DFA_RT_TRY(store->connect(after(kAnswerTime)));
+    // It was there: a server that is not is gone.
+    DFA_RT_TRY(store->connect(after(answerTime)));
     copy = std::move(store);
     return Status();
   }
