@@ -20,7 +20,8 @@ TIMEOUT = 8.0
 # What a rank that found no store to meet in says instead of a collective.
 NO_STORE = re.compile(r"rank \d+ cannot connect to rank 0|does not answer")
 BLAME = re.compile(
-    r"collective (?:\d+, )?[\w-]+(?: \w+)? of (bucket \d+|the control exchange): "
+    r"collective (?:\d+, )?[\w-]+(?: \w+)? of "
+    r"(bucket \d+|the control exchange): "
     r"rank (\d+) (died|has not entered it|left)"
 )
 
