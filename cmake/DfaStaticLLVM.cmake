@@ -12,7 +12,7 @@ find_program(DFA_LLVM_CONFIG NAMES llvm-config
 set(DFA_LLVM_COMPONENTS
     core nvptx native orcjit passes irreader linker bitreader bitwriter
     perfjitevents debuginfodwarf frontendopenmp frontenddriver
-    frontendoffloading targetparser remarks)
+    frontendoffloading targetparser remarks supportlsp)
 
 # LLVM's compression. Machines that only run programs have the versioned name.
 find_library(DFA_ZLIB NAMES z libz.so.1 REQUIRED)
