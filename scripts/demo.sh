@@ -5,7 +5,8 @@
 # The main job, from nothing: installs, builds, writes the mixed-precision AdamW
 # step of ResNet-50's parameters, shows what the compiler makes of it, runs three
 # steps, and compares with a float64 reference. Runs on the GPU too if one is
-# there. Files are left in build/demo/.
+# there. Last, two ranks train a small UNet through the Python package, beside
+# DDP and torch.optim.AdamW. Files are left in build/demo/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,6 +17,7 @@ bash scripts/build.sh
 . build/venv/bin/activate
 export DFA_PTXAS="${DFA_PTXAS:-$PWD/build/venv/bin/ptxas}"
 PATH=$PWD/build/bin:$PATH
+export PYTHONPATH=$PWD/build/python
 out=build/demo
 mkdir -p "$out"
 
@@ -51,6 +53,9 @@ else
   echo "No CUDA device here: the GPU part of the demo was left out."
 fi
 
+show python examples/training/unet_denoiser.py \
+  --picture "$out/unet_denoiser.svg"
+
 cat <<TXT
 
 What to read next
@@ -58,6 +63,7 @@ What to read next
   $out/kernels.mlir    the same step as fused kernels and a command list
   dfa-opt $out/step.mlir --dfa-to-kernels --mlir-print-ir-after-all
                             every stage between the two
+  $out/unet_denoiser.svg  loss curves of the training
   docs/index.md             the documentation; examples/ has more steps
 Tools are in build/bin; '. build/venv/bin/activate' puts ptxas into PATH.
 TXT
