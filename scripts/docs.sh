@@ -2,9 +2,10 @@
 # Part of the dfa project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Makes docs/reference/ from the .td files with mlir-tblgen: one page for the
-# dialect, one for each Passes.td. With --check it writes nothing and fails if a
-# page in the tree differs.
+# Makes docs/reference/: from the .td files, with mlir-tblgen, one page for the
+# dialect and one for each Passes.td; from the docstrings of python/dfa one page
+# for the package. With --check it writes nothing and fails if a page in the tree
+# differs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,6 +34,8 @@ while IFS= read -r source; do
   name=$(dirname "${source#include/dfa/}" | tr / -)
   page -gen-pass-doc "$source" "passes-$name.md"
 done < <(find include/dfa -name Passes.td | sort)
+
+python3 scripts/python_reference.py >"$made/python.md"
 
 if [ "${1:-}" = --check ]; then
   mkdir -p docs/reference
