@@ -1,3 +1,4 @@
+// Case B42, with test/unit/Target/ToolchainTest.cpp: which assembler, and why not.
 // RUN: not dfa-opt %s --dfa-kernels-to-cuda=chip=sm_999 2>&1 | FileCheck %s --check-prefix=CHIP
 // RUN: not dfa-opt %s --dfa-kernels-to-cuda=format=elf 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not dfa-opt %s --dfa-kernels-to-cuda=ptxas=/nowhere/ptxas 2>&1 | FileCheck %s --check-prefix=OPTION

@@ -1,5 +1,7 @@
 // RUN: dfa-opt %s --split-input-file --verify-diagnostics
 
+// Case B38: each is refused with what was expected and what was found.
+
 func.func @f(%g: !dfa.flat<@l, @w, full, i16>) {
   // expected-error@+1 {{expects float elements, but got}}
   %0 = dfa.reduce_scatter sum %g over "shard" : !dfa.flat<@l, @w, full, i16> -> !dfa.flat<@l, @w, shard, i16>
