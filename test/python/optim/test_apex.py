@@ -309,3 +309,21 @@ def test_b15_tied_parameters_are_updated_once(cls) -> None:
     net["a"].weight.grad = torch.ones(2, 2)
     opt.step()
     torch.testing.assert_close(net["b"].weight.detach(), before - 0.1)
+
+
+def test_a_failed_load_changes_nothing() -> None:
+    p = Parameter(torch.ones(4))
+    opt = make([p], lr=0.1)
+    backward([p])
+    opt.step()
+    saved = opt.state_dict()
+    saved["param_groups"][0]["lr"] = 0.5
+    saved["state"]["step"] = "many"
+    before = p.detach().clone()
+    with pytest.raises(ValueError, match="many"):
+        opt.load_state_dict(saved)
+    assert opt.param_groups[0]["lr"] == 0.1
+    assert torch.equal(p.detach(), before)
+    saved["state"]["step"] = 1
+    opt.load_state_dict(saved)
+    assert opt.param_groups[0]["lr"] == 0.5

@@ -131,15 +131,17 @@ def load(optimizer: DistributedFusedAdam, state_dict: dict[str, Any]) -> None:
             f"keys {sorted(map(str, state_dict))}"
         )
     rows = _rows(optimizer, state_dict)
+    common = state_dict["state"].get("step", 0)
+    # Read before anything is written: what is no number is an error here.
+    steps = [int(row.get("step", common)) for _, row in rows]
     pairs = zip(optimizer.param_groups, state_dict["param_groups"], strict=True)
     for group, saved in pairs:
         merge_group(group, saved)
-    common = state_dict["state"].get("step", 0)
     if not optimizer._touched and not any(row for _, row in rows):
         return
     optimizer._touch()
-    for member, row in rows:
-        _load_member(optimizer, member, row, int(row.get("step", common)))
+    for (member, row), step in zip(rows, steps, strict=True):
+        _load_member(optimizer, member, row, step)
 
 
 def _load_member(
